@@ -1,0 +1,55 @@
+"""What every test stands on: no real home, cache or clock, and a person's pen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "thorough", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Home, cache and state folders of their own, and no vault named by the environment."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    for name, folder in (("XDG_CACHE_HOME", ".cache"), ("XDG_STATE_HOME", ".state"), ("XDG_CONFIG_HOME", ".cfg")):
+        monkeypatch.setenv(name, str(home / folder))
+    for name in list(os.environ):
+        if name.startswith(("VAULT_PALACE_", "SEDIMENT_")):
+            monkeypatch.delenv(name)
+    yield
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """An empty palace: the layer folders and nothing else."""
+    root = tmp_path / "vault"
+    for folder in ("01_Shallow", "02_Sediment", "03_Bedrock", "_System"):
+        (root / folder).mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def note(vault: Path) -> Callable[..., Path]:
+    """Write a note as a person would: with a text editor, not through the program."""
+
+    def write(path: str, text: str | bytes = "hello\n") -> Path:
+        target = vault / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return target
+
+    return write

@@ -1,0 +1,1 @@
+"""Bytes on disk: where they are, who may change them, and how a change survives a crash."""
