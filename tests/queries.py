@@ -1,0 +1,80 @@
+"""Runs Dataview queries and Bases for real: the one place that touches `obsidian_pdf_exporter`.
+
+Its modules are not a documented interface, so they are pinned in pyproject.toml and met only here. The
+clock and the zone are arguments: a dashboard asks for the viewing machine's day.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from obsidian_pdf_exporter.core.bases import BaseView, VaultFiles, load_base
+from obsidian_pdf_exporter.core.vault_index import VaultIndex
+from obsidian_pdf_exporter.plugins.dataview import luxon
+from obsidian_pdf_exporter.plugins.dataview.engine import Engine
+from obsidian_pdf_exporter.plugins.dataview.index import DataviewIndex
+from obsidian_pdf_exporter.plugins.dataview.parse import parse_query
+from obsidian_pdf_exporter.plugins.dataview.values import Link, Settings
+
+Row = tuple[object, ...]
+_BLOCK = re.compile(r"^```dataview\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@contextmanager
+def viewing_machine(now: str, zone: str) -> Iterator[None]:
+    """For as long as this is open it is *now* (a wall time) on a machine in *zone*."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        try:
+            luxon.set_now(round(datetime.fromisoformat(now).astimezone().timestamp() * 1000))
+            yield
+        finally:
+            luxon.set_now(None)
+            patch.undo()
+            time.tzset()
+
+
+def queries(note: Path) -> list[str]:
+    """The text of each Dataview block in *note*."""
+    return _BLOCK.findall(note.read_text(encoding="utf-8"))
+
+
+def table(root: Path, query: str, origin: str = "") -> tuple[list[str], list[Row]]:
+    """Column names and rows of a TABLE query; links are shown as the path they lead to."""
+    engine = Engine(DataviewIndex(VaultIndex(root)), Settings())
+    result = engine.execute_table(parse_query(query), origin)
+    return list(result.names), [tuple(_shown(value) for value in row) for row in result.values]
+
+
+def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Row]]:
+    """Column names and rows of one view of a `.base` file; a complaint of the evaluator fails the test."""
+    complaints: list[str] = []
+    shown = BaseView(
+        load_base((root / file).read_text(encoding="utf-8")), VaultFiles(VaultIndex(root)), None, complaints.append
+    )
+    shown.ev.now = datetime.fromisoformat(now)
+    found = cast("dict[str, Any]", shown.view(view))
+    rows = [
+        tuple(record.rel if column == "file.name" else _plain(shown.value(column, record)) for column in found["order"])
+        for record in shown.rows(found)
+    ]
+    assert complaints == []
+    return [shown.header(column) for column in found["order"]], rows
+
+
+def _shown(value: object) -> object:
+    return value.path if isinstance(value, Link) else value
+
+
+def _plain(value: object) -> object:
+    """A Bases value as the DQL twin shows it: dates as text."""
+    moment = getattr(value, "value", None)
+    return moment.strftime("%Y-%m-%d") if isinstance(moment, datetime) else value
