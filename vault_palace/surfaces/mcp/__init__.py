@@ -1,1 +1,1 @@
-"""The MCP server."""
+"""The MCP server: how agents use the palace. The SDK is imported nowhere else."""

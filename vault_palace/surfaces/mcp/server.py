@@ -1,0 +1,337 @@
+"""The MCP server: tools over stdio in both protocol eras, opened at once, stopped cleanly.
+
+The only package that imports the SDK, and it uses the SDK's public low-level server, so that arguments,
+schemas and errors are ours to the letter. Nothing but protocol reaches standard output; a traceback of
+something unexpected goes to standard error and never to the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from vault_palace import __version__
+from vault_palace.core.errors import NotFound, TimedOut, VaultError
+from vault_palace.surfaces.config import Settings
+from vault_palace.surfaces.mcp import render, strict, tools
+from vault_palace.surfaces.mcp.metrics import Metrics
+from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
+from vault_palace.surfaces.mcp.wire import Wire
+
+if TYPE_CHECKING:
+    from vault_palace.services.palace import Palace
+
+logger = logging.getLogger(__name__)
+
+INTERNAL = "internal"
+OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
+SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
+PROGRESS_SECONDS = 0.1  # at most one progress message in this time, and one at the end
+
+Context = ServerRequestContext[None, Any]
+
+
+class Door:
+    """The palace behind the server: opened by a thread of its own, so that no client waits for it.
+
+    A vault that cannot be opened answers every call with the reason, and is tried again at the next one:
+    a disk that was away comes back.
+    """
+
+    def __init__(self, open_palace: Callable[[], Palace]) -> None:
+        self._open = open_palace
+        self._lock = threading.Lock()
+        self._opening: Future[Palace] | None = None
+        self._closed = False
+
+    def start(self) -> Future[Palace]:
+        """Begin to open the palace, unless it is open or being opened."""
+        with self._lock:
+            failed = self._opening is not None and self._opening.done() and self._opening.exception()
+            if self._opening is None or failed:
+                self._opening = Future()
+                threading.Thread(
+                    target=self._run, args=(self._opening,), name="open-vault", daemon=True
+                ).start()
+            return self._opening
+
+    def palace(self) -> Palace:
+        """The open palace. Raises what kept it from opening."""
+        try:
+            return self.start().result(OPENING_SECONDS)
+        except FutureTimeout:
+            raise TimedOut("The vault is still being opened.", hint="Repeat the call in a minute.") from None
+
+    def close(self) -> None:
+        """Let the palace go, once."""
+        with self._lock:
+            opening, closed, self._closed = self._opening, self._closed, True
+        if opening is None or closed:
+            return
+        try:
+            opening.result(OPENING_SECONDS).close()
+        except Exception:
+            logger.debug("The palace was not open at the end.", exc_info=True)
+
+    def _run(self, opening: Future[Palace]) -> None:
+        try:
+            opening.set_result(self._open())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the palace gets it
+            opening.set_exception(error)
+
+
+class Desk:
+    """Where calls are taken: arguments checked, the tool run in a thread, the outcome counted."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.tools = tools.catalogue()
+        self.metrics = Metrics(tuple(self.tools))
+        self.stopping = threading.Event()
+
+    async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+        """The tools in their fixed order."""
+        return ListToolsResult(tools=[_listed(tool) for tool in self.tools.values()])
+
+    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        """Run one call to its end; every failure is a tool error that begins with its code."""
+        tool = self.tools.get(params.name)
+        if tool is None:
+            known = NotFound("There is no such tool.", hint=f"The tools are: {', '.join(self.tools)}.")
+            return failure(known)
+        started = time.perf_counter()
+        code = ""
+        try:
+            # A cancelled call runs on in its thread until the tool looks up, so a write is never cut in half.
+            answered = await anyio.to_thread.run_sync(self._run, tool, params.arguments or {}, context)
+        except VaultError as error:
+            code = error.code
+            return failure(error)
+        except Exception:
+            code = INTERNAL
+            logger.exception("%s failed", tool.name)
+            return _error(
+                f"{INTERNAL}: {tool.name} failed inside the server. "
+                "Call healthcheck; the server's standard error has the details.",
+                {"code": INTERNAL},
+            )
+        finally:
+            self.metrics.record(tool.name, time.perf_counter() - started, code)
+        return CallToolResult(
+            content=[TextContent(type="text", text=answered.text)], structured_content=answered.structured
+        )
+
+    def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> tools.Answered:
+        arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
+        call = tools.Call(
+            palace=self.door.palace,
+            arguments=arguments,
+            metrics=self.metrics,
+            progress=_progress(context) if context.meta and "progress_token" in context.meta else None,
+            cancelled=self._cancelled,
+        )
+        return tools.answer(tool, call)
+
+    def _cancelled(self) -> bool:
+        return self.stopping.is_set() or _given_up()
+
+
+def failure(error: VaultError) -> CallToolResult:
+    """*error* as a tool error: the code, the sentence, the next step; the facts beside it."""
+    facts = render.plain({"code": error.code, **error.facts})
+    return _error(render.plain(f"{error.code}: {error}"), facts)
+
+
+def _error(text: str, facts: dict[str, Any]) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, _meta=facts)
+
+
+def _given_up() -> bool:
+    """Whether the client cancelled the call that this thread works on."""
+    try:
+        anyio.from_thread.check_cancelled()
+    except asyncio.CancelledError:
+        return True
+    return False
+
+
+def _progress(context: Context) -> Callable[[int, int, str], None]:
+    """Progress messages for the caller, few enough not to slow the work down."""
+    last = -PROGRESS_SECONDS
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if (done < total and now - last < PROGRESS_SECONDS) or _given_up():
+            return
+        last = now
+        send = partial(context.session.report_progress, done, total, render.line(render.plain(what), 120))
+        try:
+            anyio.from_thread.run(send)
+        except Exception:
+            # Whether anyone hears of the progress does not matter to the work.
+            logger.debug("A progress message was not sent.", exc_info=True)
+
+    return report
+
+
+def _listed(tool: tools.Tool) -> Tool:
+    text = tool.text
+    return Tool(
+        name=text.name,
+        title=text.title,
+        description=text.about,
+        input_schema=strict.schema_of(text.arguments),
+        output_schema=tool.output,
+        annotations=ToolAnnotations(
+            read_only_hint=text.reads_only,
+            destructive_hint=text.destructive,
+            idempotent_hint=text.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+def build(desk: Desk) -> Server[None]:
+    """The server around *desk*, for any transport."""
+
+    @asynccontextmanager
+    async def lifespan(_: Server[None]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            desk.stopping.set()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(desk.door.close)
+
+    async def listen(ctx: Context, call_next: CallNext) -> HandlerResult:
+        answer = await call_next(_shaped(ctx))
+        # The vault opens behind the first answer: its modules cost more than the handshake does.
+        desk.door.start()
+        return answer
+
+    server = Server[None](
+        "vault-palace",
+        version=__version__,
+        title="Vault Palace",
+        instructions=INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        cache_hints={"tools/list": CacheHint(ttl_ms=3_600_000, scope="private")},
+    )
+    server.middleware.append(listen)
+    return server
+
+
+def _shaped(context: Context) -> Context:
+    """A call whose name or arguments have the wrong shape, so that it reaches our own refusal."""
+    params = context.params
+    if context.method != "tools/call" or not isinstance(params, Mapping):
+        return context
+    arguments = params.get("arguments")
+    if arguments is not None and not isinstance(arguments, Mapping):
+        params = {**params, "arguments": {"arguments": None}}
+    if not isinstance(params.get("name"), str):
+        params = {**params, "name": ""}
+    return context if params is context.params else replace(context, params=params)
+
+
+async def _serve(desk: Desk) -> None:
+    server, wire = build(desk), Wire()
+    _stop_on_signals(desk, wire)
+    async with stdio_server() as (inward, outward), wire.relay(inward, outward) as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
+
+
+def _stop_on_signals(desk: Desk, wire: Wire) -> None:
+    """SIGTERM and SIGINT let calls under way finish for a moment, close the vault and end the process.
+
+    The reader of standard input cannot be interrupted, so the process ends itself. A second signal ends
+    it at once: every write is safe against that, too.
+    """
+    loop = asyncio.get_running_loop()
+    ending: list[asyncio.Task[None]] = []
+
+    async def end(number: int) -> None:
+        desk.stopping.set()
+        await wire.wait_idle(SIGNAL_SECONDS)
+        await asyncio.to_thread(desk.door.close)
+        os._exit(128 + number)
+
+    def stop(number: int) -> None:
+        if ending:
+            os._exit(128 + number)
+        ending.append(loop.create_task(end(number)))
+
+    def wake(number: int, _: object) -> None:
+        loop.call_soon_threadsafe(stop, number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, stop, number)
+        except NotImplementedError:  # Windows, where the loop takes no signals: not tested there
+            signal.signal(number, wake)
+
+
+def serve(settings: Settings) -> int:
+    """Serve the vault of *settings* on standard input and output until the client leaves.
+
+    A vault that is not there ends the server before it speaks: a message on standard error and the
+    error's exit status.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        _must_be_palace(settings)
+    except VaultError as error:
+        sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
+        return error.exit_status
+    desk = Desk(Door(partial(_open, settings)))
+    try:
+        anyio.run(_serve, desk)
+    except* (BrokenPipeError, ConnectionResetError):
+        logger.debug("The client left without reading its answers.")
+    return 0
+
+
+def _must_be_palace(settings: Settings) -> None:
+    from vault_palace.storage.vault import find_palace
+
+    find_palace(settings.root)
+
+
+def _open(settings: Settings) -> Palace:
+    from vault_palace.services.palace import Palace
+
+    return Palace.open(settings.root, settings=settings.for_palace())

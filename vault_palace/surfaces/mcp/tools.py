@@ -1,0 +1,318 @@
+"""What the tools do: each takes its checked arguments to one method of the palace and renders the answer.
+
+One table binds a tool's words, its method, its text and what of it may be left out when the answer is
+over its budget. No rule of the vault lives here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vault_palace.core import budget
+from vault_palace.core.errors import InvalidArguments
+from vault_palace.services import answers
+from vault_palace.surfaces.mcp import render, schemas
+from vault_palace.surfaces.mcp.metrics import Metrics, ToolMetrics
+from vault_palace.surfaces.mcp.texts import MOST_TOKENS, TOOLS, ToolText
+
+if TYPE_CHECKING:
+    from vault_palace.services.palace import Palace
+
+Arguments = dict[str, Any]
+
+SHORT_SNIPPET = 60
+# A page of hits costs more as JSON than the values that the palace counts: it is asked for fewer at first,
+# and again with fewer still when that was too much, so that the cursor fits what is shown.
+VALUES_SHARE = 0.6
+ASKED_AGAIN = 3
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a tool: arguments by name, and the lines back to the caller."""
+
+    palace: Callable[[], Palace]  # opened on first use
+    arguments: Arguments
+    metrics: Metrics
+    progress: Callable[[int, int, str], None] | None = None
+    cancelled: Callable[[], bool] = _never
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool's row: words, what it does, how it reads, and how it is kept within a budget.
+
+    `cuts` are the keys that give way, first the ones that matter least; `told` the key in which the answer
+    says that something was left out (empty: only the text says so).
+    """
+
+    text: ToolText
+    run: Callable[[Call], Mapping[str, Any]]
+    show: Callable[[render.Answer], str]
+    output: schemas.Schema
+    cuts: tuple[str, ...] = ()
+    told: str = ""
+    budget: int = 6_000
+
+    @property
+    def name(self) -> str:
+        return self.text.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A tool's answer in both forms."""
+
+    structured: dict[str, Any]
+    text: str
+
+
+def answer(tool: Tool, call: Call) -> Answered:
+    """Do what *call* asks and give the answer within its budget, saying what was left out."""
+    most = int(call.arguments.get("max_tokens", tool.budget))
+    return within(tool, render.plain(tool.run(call)), min(most, MOST_TOKENS))
+
+
+def within(tool: Tool, structured: dict[str, Any], most: int) -> Answered:
+    """The answer cut until neither its text nor its structured form costs more than *most* tokens."""
+    left_out: dict[str, int] = {}
+    while True:
+        text = _told(tool, structured, left_out)
+        over = max(budget.tokens(text), budget.tokens(_compact(structured))) - most
+        if over <= 0 or not _shorten(tool, structured, over, left_out):
+            return Answered(structured=structured, text=text)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _told(tool: Tool, structured: dict[str, Any], left_out: Mapping[str, int]) -> str:
+    text = tool.show(structured)
+    if not left_out:
+        return text
+    said = ", ".join(
+        f"{count} of {key}" if count > 1 else f"part of {key}" for key, count in left_out.items()
+    )
+    how = (
+        " Ask for fewer at once, a section, or a larger max_tokens."
+        if tool.text.name in _TAKES_BUDGET
+        else ""
+    )
+    return f"{text}\nLeft out to stay within the budget: {said}.{how}"
+
+
+_TAKES_BUDGET = frozenset(
+    tool.name for tool in TOOLS if any(argument.name == "max_tokens" for argument in tool.arguments)
+)
+
+
+def _shorten(tool: Tool, structured: dict[str, Any], over: int, left_out: dict[str, int]) -> bool:
+    """Take something away from the first key that still has something to give. False: nothing is left."""
+    for key in tool.cuts:
+        value = structured.get(key)
+        if not value:
+            continue
+        if isinstance(value, str):
+            keep = budget.tokens(value) - over - 60  # the mark of the cut and its notice cost some as well
+            structured[key] = budget.cut(value, keep)[0] if keep > 0 else ""
+            left_out[key] = 1
+        elif isinstance(value, dict):
+            # The longest value of a person's properties is the one that nobody meant to be read here.
+            longest = max(value, key=lambda name: len(_compact(value[name])))
+            structured[key] = {name: item for name, item in value.items() if name != longest}
+            left_out[key] = left_out.get(key, 0) + 1
+        elif any(len(item.get("snippet", "")) > SHORT_SNIPPET for item in value if isinstance(item, dict)):
+            structured[key] = [
+                item | {"snippet": render.line(item["snippet"], SHORT_SNIPPET)} for item in value
+            ]
+            left_out["snippets"] = 1
+        else:
+            drop = max(1, len(value) // 4)
+            structured[key] = value[:-drop]
+            left_out[key] = left_out.get(key, 0) + drop
+            if key == "matches":
+                structured["cursor"] = None  # it would step over what was left out
+        if "truncated" in structured:
+            structured["truncated"] = True
+        if tool.told:
+            _tell(tool, structured, left_out)
+        return True
+    return False
+
+
+def _tell(tool: Tool, structured: dict[str, Any], left_out: Mapping[str, int]) -> None:
+    said = f"Left out to stay within the budget: {', '.join(left_out)}."
+    if tool.told == "warnings":
+        kept = [warning for warning in structured["warnings"] if not warning.startswith("Left out to stay")]
+        structured["warnings"] = [*kept, said]
+    elif not str(structured.get(tool.told, "")).endswith(said):
+        structured[tool.told] = f"{structured.get(tool.told, '')} {said}".strip()
+
+
+def _write(call: Call) -> Mapping[str, Any]:
+    return call.palace().write(**call.arguments)
+
+
+def _read(call: Call) -> Mapping[str, Any]:
+    given = call.arguments
+    named = [name for name in ("path", "id", "title", "query") if name in given]
+    if len(named) != 1:
+        raise InvalidArguments(
+            "read_memory needs exactly one of path, id, title and query.",
+            hint=f"It was given {', '.join(named)}." if named else "Give one of them.",
+            argument=named[1] if named else "path",
+        )
+    allowed = (
+        ("query", "layer", "max_tokens") if "query" in given else ("max_tokens", "section", "touch", *named)
+    )
+    # Sediment Palace took a layer beside a path and did not use it.
+    odd = [name for name in given if name not in allowed and not (name == "layer" and "path" in given)]
+    if odd:
+        raise InvalidArguments(
+            f"{odd[0]} does not go with {named[0]}.", hint="Leave it out.", argument=odd[0]
+        )
+    if "query" in given:
+        return _paged(call.palace().find, given)
+    return call.palace().read(**{name: value for name, value in given.items() if name != "layer"})
+
+
+def _search(call: Call) -> Mapping[str, Any]:
+    return _paged(call.palace().search, call.arguments)
+
+
+def _paged(ask: Callable[..., Mapping[str, Any]], given: Arguments) -> Mapping[str, Any]:
+    if "max_tokens" not in given:
+        return ask(**given)
+    most = given["max_tokens"]
+    values = int(most * VALUES_SHARE)
+    for _ in range(ASKED_AGAIN):
+        page = ask(**(given | {"max_tokens": values}))
+        cost = budget.tokens(_compact(render.plain(page)))
+        if cost <= most or len(page["matches"]) <= 1:
+            break
+        values = max(1, int(values * most / cost * 0.9))
+    return page
+
+
+def _rate(call: Call) -> Mapping[str, Any]:
+    return call.palace().rate(**call.arguments)
+
+
+def _metabolize(call: Call) -> Mapping[str, Any]:
+    return call.palace().metabolize(**call.arguments, progress=call.progress, cancelled=call.cancelled)
+
+
+def _purge(call: Call) -> Mapping[str, Any]:
+    return call.palace().purge(**call.arguments)
+
+
+def _restore(call: Call) -> Mapping[str, Any]:
+    return call.palace().restore(**call.arguments)
+
+
+def _move(call: Call) -> Mapping[str, Any]:
+    return call.palace().move(**call.arguments)
+
+
+def _read_map(call: Call) -> Mapping[str, Any]:
+    return call.palace().read_map()
+
+
+def _update_map(call: Call) -> Mapping[str, Any]:
+    return call.palace().update_map(call.arguments["action"], call.arguments["details"]["link"])
+
+
+def _recover(call: Call) -> Mapping[str, Any]:
+    return call.palace().recover()
+
+
+def _health(call: Call) -> Mapping[str, Any]:
+    return call.palace().health()
+
+
+def _metrics(call: Call) -> Mapping[str, Any]:
+    return call.metrics.snapshot()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    run: Callable[[Call], Mapping[str, Any]]
+    show: Callable[[render.Answer], str]
+    answers: tuple[type, ...] = ()
+    cuts: tuple[str, ...] = ()
+    told: str = ""
+    budget: int = 6_000
+
+
+# Budgets are of the whole answer where the caller names none; the palace keeps a read to 6,000 tokens of
+# text and a page of hits to fewer, so these bind only when properties or paths are extraordinary.
+_ROWS: Mapping[str, _Row] = {
+    "write_memory": _Row(
+        run=_write,
+        show=render.write,
+        answers=(answers.WriteAnswer,),
+        cuts=("related", "warnings"),
+        told="warnings",
+        budget=1_500,
+    ),
+    "read_memory": _Row(
+        run=_read,
+        show=render.read,
+        answers=(answers.ReadAnswer, answers.FindAnswer),
+        cuts=("matches", "backlinks", "content", "metadata", "title"),
+        told="more",
+        budget=9_000,
+    ),
+    "search_room": _Row(
+        run=_search, show=render.search, answers=(answers.SearchAnswer,), cuts=("matches",), told="note"
+    ),
+    "rate_memory": _Row(run=_rate, show=render.rate, answers=(answers.RateAnswer,)),
+    "metabolize": _Row(
+        run=_metabolize,
+        show=render.metabolize,
+        answers=(answers.MetabolizeAnswer,),
+        cuts=("decaying", "waiting", "skipped", "promoted", "archived", "decisions"),
+        told="note",
+    ),
+    "purge_memory": _Row(run=_purge, show=render.purge, answers=(answers.PurgeAnswer,)),
+    "restore_memory": _Row(run=_restore, show=render.restore, answers=(answers.RestoreAnswer,)),
+    "move_file": _Row(
+        run=_move, show=render.move, answers=(answers.MoveAnswer,), cuts=("links_left",), budget=2_000
+    ),
+    "read_map": _Row(
+        run=_read_map, show=render.read_map, answers=(answers.MapAnswer,), cuts=("map",), budget=9_000
+    ),
+    "update_map": _Row(run=_update_map, show=render.update_map, answers=(answers.MapEditAnswer,)),
+    "recover_journal": _Row(
+        run=_recover, show=render.recover, answers=(answers.RecoverAnswer,), cuts=("recovered",), budget=3_000
+    ),
+    "healthcheck": _Row(
+        run=_health,
+        show=render.health,
+        answers=(answers.HealthAnswer,),
+        cuts=("problems", "index"),
+        budget=4_000,
+    ),
+    "get_metrics": _Row(run=_metrics, show=render.metrics),
+}
+
+
+def _tool(text: ToolText) -> Tool:
+    row = _ROWS[text.name]
+    output = schemas.output_schema(*row.answers) if row.answers else schemas.map_schema(ToolMetrics)
+    return Tool(
+        text=text, run=row.run, show=row.show, output=output, cuts=row.cuts, told=row.told, budget=row.budget
+    )
+
+
+def catalogue() -> dict[str, Tool]:
+    """Every tool by name, in the order in which they are listed."""
+    return {text.name: _tool(text) for text in TOOLS}
