@@ -58,12 +58,15 @@ def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Ro
     """Column names and rows of one view of a `.base` file; a complaint of the evaluator fails the test."""
     complaints: list[str] = []
     shown = BaseView(
-        load_base((root / file).read_text(encoding="utf-8")), VaultFiles(VaultIndex(root)), None, complaints.append
+        load_base((root / file).read_text(encoding="utf-8")),
+        VaultFiles(VaultIndex(root)),
+        None,
+        complaints.append,
     )
     shown.ev.now = datetime.fromisoformat(now)
     found = cast("dict[str, Any]", shown.view(view))
     rows = [
-        tuple(record.rel if column == "file.name" else _plain(shown.value(column, record)) for column in found["order"])
+        tuple(_cell(column, record.rel, shown.value(column, record)) for column in found["order"])
         for record in shown.rows(found)
     ]
     assert complaints == []
@@ -74,7 +77,9 @@ def _shown(value: object) -> object:
     return value.path if isinstance(value, Link) else value
 
 
-def _plain(value: object) -> object:
-    """A Bases value as the DQL twin shows it: dates as text."""
+def _cell(column: str, path: str, value: object) -> object:
+    """A Bases value as the DQL twin shows it: the note by its path, dates as text."""
+    if column == "file.name":
+        return path
     moment = getattr(value, "value", None)
     return moment.strftime("%Y-%m-%d") if isinstance(moment, datetime) else value
