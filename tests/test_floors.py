@@ -135,7 +135,7 @@ def changes_bytes(place: str, _floor: str, node: ast.AST) -> Iterator[str]:
     last = called.rpartition(".")[2]
     if called == f"os.{last}" and last in CHANGING_OS:
         yield f"calls {called}"
-    elif called == "os.open":
+    elif called == "os.open" and node.args and ast.unparse(node.args[0]) != "os.devnull":
         if OPEN_FOR_CHANGE.intersection(
             part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)
         ):
@@ -262,6 +262,7 @@ RIGHT = [
     ("services/palace.py", "palace = Palace.open(root, settings=settings)"),
     ("services/palace.py", "data = open('note.md', 'rb').read()"),
     ("storage/vault.py", "import os\nfd = os.open('note.md', os.O_RDONLY)"),
+    ("surfaces/cli/screen.py", "import os\nfd = os.open(os.devnull, os.O_WRONLY)"),
     ("storage/files.py", "import os\nos.replace('a', 'b')"),
     ("surfaces/config.py", "import os\nhome = os.environ.get('HOME')"),
     ("surfaces/mcp/server.py", "from mcp.server import MCPServer"),

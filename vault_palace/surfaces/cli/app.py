@@ -160,7 +160,7 @@ def serve(
     from vault_palace.surfaces import config
     from vault_palace.surfaces.mcp.server import serve as speak
 
-    return speak(config.vault_root(vault), settings=config.palace_settings(read_only=read_only))
+    return speak(config.read_settings(vault, surface="mcp", read_only=read_only))
 
 
 @app.command()
@@ -426,14 +426,13 @@ def reindex(vault: Vault = None, as_json: Json = False) -> int:
 
 
 def _machine_zone() -> str:
-    """The name of this machine's time zone; UTC where it has none by name, and that is said."""
-    import tzlocal
+    """The name of this machine's time zone; UTC where it cannot be told, and that is said."""
+    from vault_palace.services import zones
 
-    try:
-        return tzlocal.get_localzone_name() or "UTC"
-    except (LookupError, OSError, ValueError):  # such as TZ=EST5EDT4, which names no zone
-        put(sys.stderr, "This machine's time zone has no name: UTC is taken. Change it with --timezone.")
-        return "UTC"
+    _, why = zones.machine_zone()
+    if why:
+        put(sys.stderr, f"{why} Or give --timezone.")
+    return zones.machine_zone_name()
 
 
 def _template() -> Path:

@@ -1,0 +1,141 @@
+"""The commands of README run as they stand there, in a copy, in one shell, with a home of their own.
+
+A fenced `sh` block with `<!-- run -->` above it is run. The environment that `scripts/palace` would make
+is stood in for by the one that runs the tests, so that nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vault_palace.core import errors
+from vault_palace.core.model import PROPERTIES
+from vault_palace.surfaces.cli.app import app
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RUN = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "tests")
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="README's commands are for a POSIX shell")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the checkout whose environment is the one that runs this test."""
+    copy = tmp_path / "vault-palace"
+    shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
+    commands = copy / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    for name, words in (("python", ""), ("vault-palace", "-m vault_palace ")):
+        command = commands / name
+        command.write_text(
+            f'#!/bin/sh\nPYTHONPATH="{copy}" exec "{sys.executable}" {words}"$@"\n', encoding="utf-8"
+        )
+        command.chmod(0o755)
+    settings = (copy / "pyproject.toml").read_text(encoding="utf-8")
+    sums = subprocess.run(["cksum"], input=settings, capture_output=True, encoding="utf-8", check=True)
+    (copy / ".venv" / "vault-palace.stamp").write_text(f"dev {sums.stdout}", encoding="utf-8")
+    return copy
+
+
+def shell(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-eu"],
+        input=script,
+        cwd=cwd,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=300,
+    )
+
+
+def test_the_commands_of_the_readme_run(checkout: Path) -> None:
+    script = "\n".join(RUN.findall(README))
+
+    ended = shell(script, checkout)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "Valley weather" in ended.stdout
+    assert (Path(os.environ["HOME"]) / "VaultPalace" / "02_Sediment" / "Valley weather.md").is_file()
+
+
+def test_setting_up_again_plays_no_second_session_and_changes_no_note(checkout: Path) -> None:
+    first = shell("./scripts/palace ~/VaultPalace", checkout)
+    vault = Path(os.environ["HOME"]) / "VaultPalace"
+    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+
+    second = shell("./scripts/palace ~/VaultPalace", checkout)
+
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert "> write_memory(" in first.stdout
+    assert "> write_memory(" not in second.stdout
+    assert '"mcpServers"' in second.stdout
+    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+
+
+def test_the_first_session_shows_a_reason_for_what_would_move(checkout: Path) -> None:
+    ended = shell('./scripts/palace "My Vault (2) & [äöü] #1 %20"', checkout)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "would go to sediment: 01_Shallow/Apollo uses event sourcing.md: " in ended.stdout
+    assert str(checkout / "My Vault (2) & [äöü] #1 %20") in ended.stdout
+
+
+@pytest.mark.parametrize("given", ["", "/usr/bin/false"])
+def test_a_machine_without_python_is_told_the_one_command_that_brings_it(checkout: Path, given: str) -> None:
+    (checkout / ".venv" / "vault-palace.stamp").unlink()
+    tools = checkout / "tools"
+    tools.mkdir()
+    for name in ("sh", "dirname", "cksum", "id", "rm", "apt-get"):
+        (tools / name).symlink_to(shutil.which(name) or "/bin/true")
+
+    ended = shell(f'PATH="{tools}" PYTHON="{given}" ./scripts/test', checkout)
+
+    assert ended.returncode == 3
+    assert "apt-get install -y python3" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def _first_cells(heading: str) -> set[str]:
+    """The words in code marks of the first cells of the tables under a heading."""
+    part = README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| ")]
+    return {word.split()[0] for row in rows for word in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_property_has_its_row() -> None:
+    named = _first_cells("What a note holds")
+
+    assert named == {kind.name for kind in PROPERTIES}
+
+
+def test_every_command_has_its_row() -> None:
+    named = _first_cells("The command line")
+
+    assert named == {one.callback.__name__ for one in app.registered_commands if one.callback}
+
+
+def test_every_tool_has_its_row() -> None:
+    from vault_palace.surfaces.mcp.texts import TOOLS
+
+    named = _first_cells("For agents")
+
+    assert named == {tool.name for tool in TOOLS}
+
+
+def test_every_exit_status_is_documented() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+
+    for kind in kinds:
+        if issubclass(kind, errors.VaultError) and kind.exit_status > 2:
+            assert f"`{kind.code}` {kind.exit_status}" in README
