@@ -1,0 +1,403 @@
+"""The operation journal: what was about to change, by hashes, one file a machine, one JSON object a line.
+
+A `begin` record is on the disk before anything is done; a closing record follows when it is finished, undone,
+superseded by a person, or left open. The journal holds paths, hashes and reasons, never a note's text, and
+only its owner can read it. Other machines' journals arrive by sync: they are read, never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from vault_palace.core import places
+from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
+from vault_palace.core.model import SYSTEM, Problem
+from vault_palace.storage import files
+from vault_palace.storage.records import (
+    STATES,
+    VERSION,
+    Entry,
+    LastWrite,
+    State,
+    from_line,
+    show,
+    to_entry,
+    to_line,
+    to_record,
+)
+from vault_palace.storage.vault import Vault
+
+_MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TAIL_CHECK = 64
+_BOM = b"\xef\xbb\xbf"
+OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
+
+
+class Journal:
+    """This machine's journal in a vault, and the others' for reading. `begin` and `close` need the lock."""
+
+    def __init__(
+        self, vault: Vault, machine: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        if not _MACHINE.fullmatch(machine):
+            raise InvalidArguments(f"{machine!r} cannot name a machine's journal.", machine=machine)
+        self.vault = vault
+        self.machine = machine
+        self.path = f"{places.JOURNALS}/{machine}.jsonl"
+        self._clock = clock
+        self._guard = threading.RLock()
+        self._readers: dict[str, _Reader] = {}
+        self._mended: list[Problem] = []
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def begin(self, entry: Entry) -> None:
+        """Put the operation on record, down to the disk, before any of it is done."""
+        with self._guard:
+            files.make_folders(self.vault.locate(self.path).parent)
+            self._append(to_record(entry), durable=True)
+            self._remember(entry.op)
+
+    def close(self, op: str, state: State, detail: str = "") -> None:
+        """Record how an operation ended, or that it must stay open. A lost closing line is harmless."""
+        record: dict[str, object] = {"v": VERSION, "op": op, "at": show(self._clock()), "state": state}
+        if detail:
+            record["detail"] = detail
+        with self._guard:
+            self._append(record, durable=False)
+
+    def _append(self, record: dict[str, object], *, durable: bool) -> None:
+        place = self.vault.locate(self.path)
+        glue = self._mend(place)
+        files.append(place, glue + to_line(record), durable=durable)
+
+    def _mend(self, place: Path) -> bytes:
+        """What must stand before the next record, after half a record has been set aside.
+
+        A killed or powered-off run may leave half a line. It is copied to a file of its own, reported, and
+        cut off; a whole record that lacks only its line end stays.
+        """
+        reader = self._own()
+        if not reader.tail:
+            return b""
+        if reader.tail_is_whole:
+            return b"\n"
+        torn = reader.tail.strip(b"\0")
+        if torn:
+            aside = f"{places.JOURNALS}/{self.machine}.torn-{hashlib.sha256(torn).hexdigest()[:8]}"
+            files.write_state(self.vault.locate(aside), torn, durable=True)
+        files.cut(place, reader.offset)
+        reader.forget_tail()
+        return b""
+
+    def _remember(self, op: str) -> None:
+        """Note the newest operation outside the synced folder, so that an older journal is noticed."""
+        with contextlib.suppress(VaultError):
+            files.write_state(self._memory(), op.encode())
+
+    def _memory(self) -> Path:
+        return self.vault.state / f"journal-{self.machine}"
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def unfinished(self) -> list[Entry]:
+        """This machine's operations without a final record, oldest first."""
+        with self._guard:
+            return list(self._own().open.values())
+
+    def elsewhere(self) -> list[Entry]:
+        """Other machines' unfinished operations: theirs to recover, reported here."""
+        with self._guard:
+            self._refresh_all()
+            return [
+                entry
+                for path, reader in sorted(self._readers.items())
+                if path != self.path
+                for entry in reader.open.values()
+            ]
+
+    def entries(self) -> list[Entry]:
+        """Every operation of every machine as it stands now, oldest first."""
+        found: list[Entry] = []
+        with self._guard:
+            for path in self._paths():
+                reader = _Reader(path, history=True)
+                reader.refresh(self.vault)
+                found.extend(reader.history.values())
+        return sorted(found, key=lambda entry: entry.at)
+
+    def accounts_for(self, fingerprint: str) -> bool:
+        """Whether some journal names these bytes as before or after a change: then no person made them."""
+        with self._guard:
+            self._refresh_all()
+            return any(fingerprint in reader.hashes for reader in self._readers.values())
+
+    def last_known(self, id: str) -> LastWrite | None:
+        """The newest program write of the note with this id, None when no journal tells of one."""
+        with self._guard:
+            self._refresh_all()
+            found = [reader.known[id] for reader in self._readers.values() if id in reader.known]
+        return max(found, key=lambda write: write.at, default=None)
+
+    def is_older(self) -> bool:
+        """Whether the journal lacks the operation this machine last began: an older copy took its place."""
+        with self._guard:
+            try:
+                newest = files.read_bytes(self._memory()).decode("utf-8", "replace")
+            except NotFound:
+                return False
+            return bool(newest) and newest not in self._own().ops
+
+    def problems(self) -> list[Problem]:
+        """What a person should know: torn or foreign records, copies, operations open elsewhere."""
+        with self._guard:
+            self._refresh_all()
+            found = [problem for reader in self._readers.values() for problem in reader.problems]
+            if self.is_older():
+                found.append(
+                    _problem(self.path, 0, "journal_older", "An older copy of the journal took its place.")
+                )
+            found.extend(self._odd_files())
+        for entry in self.elsewhere():
+            where = (
+                f"{entry.machine} has not finished {entry.verb} {entry.op}; it recovers when it runs there."
+            )
+            path = entry.steps[0].path if entry.steps else ""
+            found.append(_problem(path, 0, "open_elsewhere", where))
+        return found + old_operations(self.vault)
+
+    # -- erasing -------------------------------------------------------------------------------------------
+
+    def forget(self, paths: Collection[str], ids: Collection[str]) -> int:
+        """Take every mention of these notes out of this machine's journal; returns the lines changed."""
+        with self._guard:
+            place = self.vault.locate(self.path)
+            reader = self._own()
+            kept: list[bytes] = []
+            changed = 0
+            try:
+                lines = files.read_bytes(place).split(b"\n")
+            except NotFound:
+                return 0
+            for line in lines:
+                records, odd = from_line(line)
+                if not odd and not any(_mentions(record, paths, ids) for record in records):
+                    kept.append(line)
+                    continue
+                changed += 1
+                kept.extend(to_line(_redacted(record, paths, ids)).rstrip(b"\n") for record in records)
+            if changed:
+                files.write_state(place, b"\n".join(kept), durable=True)
+                reader.reset()
+            for path in self._listed():
+                if path.startswith(f"{places.JOURNALS}/{self.machine}.torn-"):
+                    files.discard(self.vault.locate(path))
+            return changed
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _listed(self) -> list[str]:
+        with contextlib.suppress(NotFound), files.told(self.vault.root / places.JOURNALS):
+            folder = self.vault.locate(places.JOURNALS)
+            return sorted(f"{places.JOURNALS}/{name}" for name in os.listdir(folder))
+        return []
+
+    def _paths(self) -> list[str]:
+        return [path for path in self._listed() if path.endswith(".jsonl") and places.kind(path) == "system"]
+
+    def _odd_files(self) -> Iterator[Problem]:
+        for path in self._listed():
+            if places.kind(path) == "conflict":
+                yield _problem(path, 0, "conflict_copy", "A sync conflict copy of a journal; it is not read.")
+            elif ".torn-" in path:
+                yield _problem(
+                    path, 0, "journal_torn", "Half a record that a killed run left was set aside here."
+                )
+
+    def _own(self) -> _Reader:
+        reader = self._readers.setdefault(self.path, _Reader(self.path))
+        reader.refresh(self.vault)
+        return reader
+
+    def _refresh_all(self) -> None:
+        for path in {*self._paths(), self.path}:
+            self._readers.setdefault(path, _Reader(path)).refresh(self.vault)
+
+
+class _Reader:
+    """Reads one journal from where it stopped last time, and from the start when the file was replaced."""
+
+    def __init__(self, path: str, *, history: bool = False) -> None:
+        self.path = path
+        self.machine = path.rpartition("/")[2].removesuffix(".jsonl")
+        self._keeps_history = history
+        self.reset()
+
+    def reset(self) -> None:
+        self.offset = 0  # just behind the last whole line
+        self.tail = b""
+        self.line = 0
+        self.open: dict[str, Entry] = {}
+        self.known: dict[str, LastWrite] = {}
+        self.hashes: set[str] = set()
+        self.ops: set[str] = set()
+        self.history: dict[str, Entry] = {}
+        self.problems: list[Problem] = []
+        self._seen = (0, 0, 0)
+        self._last = b""  # the bytes just before `offset`, to notice that the file was rewritten
+
+    @property
+    def tail_is_whole(self) -> bool:
+        records, odd = from_line(self.tail)
+        return bool(records) and not odd
+
+    def forget_tail(self) -> None:
+        self.tail = b""
+        self.problems = [problem for problem in self.problems if problem.line <= self.line]
+
+    def refresh(self, vault: Vault) -> None:
+        place = vault.locate(self.path)
+        try:
+            found = os.stat(place, follow_symlinks=False)
+        except FileNotFoundError:
+            self.reset()
+            return
+        seen = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if seen == self._seen:
+            return
+        if found.st_size < self.offset:
+            self.reset()
+        data = self._from(place)
+        if data is None:
+            self.reset()
+            data = self._from(place) or b""
+        self._seen = seen
+        if self.offset == 0 and data.startswith(_BOM):
+            self.offset, data = len(_BOM), data[len(_BOM) :]
+        *lines, tail = data.split(b"\n")
+        self.forget_tail()
+        for line in lines:
+            self.line += 1
+            self.offset += len(line) + 1
+            self._take(line, report=self.line)
+        if lines:
+            self._last = (self._last + b"\n".join(lines) + b"\n")[-_TAIL_CHECK:]
+        self.tail = tail
+        if tail:  # honoured already; when its line end comes, the same records are taken again, harmlessly
+            self._take(tail, report=self.line + 1)
+
+    def _from(self, place: Path) -> bytes | None:
+        """The bytes behind `offset`; None when those before it are not what they were."""
+        back = len(self._last)
+        with files.told(place), open(place, "rb", opener=files.read_only) as stream:
+            stream.seek(self.offset - back)
+            data = stream.read()
+        return data[back:] if data[:back] == self._last else None
+
+    def _take(self, line: bytes, *, report: int) -> None:
+        records, odd = from_line(line)
+        if odd:
+            self.problems.append(
+                _problem(
+                    self.path, report, "journal_torn", "A record is torn or unreadable; it is passed over."
+                )
+            )
+        for record in records:
+            if record.get("v") != VERSION:
+                what = f"A record of version {record.get('v')!r}, which this program does not know."
+                self.problems.append(_problem(self.path, report, "journal_version", what))
+            elif not self._apply(record):
+                self.problems.append(
+                    _problem(
+                        self.path, report, "journal_torn", "A record lacks what it needs; it is passed over."
+                    )
+                )
+
+    def _apply(self, record: dict[str, object]) -> bool:
+        op, state = record.get("op"), record.get("state")
+        if not isinstance(op, str) or state not in STATES:
+            return False
+        self.ops.add(op)
+        if state == "begin":
+            entry = to_entry(record, self.machine)
+            if entry is None:
+                return False
+            self._begin(entry)
+            return True
+        kept = self.open.get(op)
+        if kept is not None:
+            if state == "open":
+                detail = str(record.get("detail", ""))
+                self.open[op] = dataclasses.replace(kept, state="open", detail=detail)
+            else:
+                del self.open[op]
+        if self._keeps_history and op in self.history:
+            self.history[op] = dataclasses.replace(
+                self.history[op], state=cast("State", state), detail=str(record.get("detail", ""))
+            )
+        return True
+
+    def _begin(self, entry: Entry) -> None:
+        self.open[entry.op] = entry
+        if self._keeps_history:
+            self.history[entry.op] = entry
+        for step in entry.steps:
+            self.hashes.update(mark for mark in (step.before, step.after) if mark is not None)
+        for note in entry.notes:
+            self.known[note.id] = LastWrite(note.body, note.streak, note.path, entry.at)
+
+
+def _mentions(record: dict[str, object], paths: Collection[str], ids: Collection[str]) -> bool:
+    entry = to_entry(record, "")
+    if entry is None:
+        return False
+    return any(step.path in paths or step.to in paths for step in entry.steps) or any(
+        note.id in ids or note.path in paths for note in entry.notes
+    )
+
+
+def _redacted(record: dict[str, object], paths: Collection[str], ids: Collection[str]) -> dict[str, object]:
+    entry = to_entry(record, "")
+    if entry is None or not _mentions(record, paths, ids):
+        return record
+    steps = tuple(step for step in entry.steps if step.path not in paths and step.to not in paths)
+    notes = tuple(note for note in entry.notes if note.id not in ids and note.path not in paths)
+    return to_record(dataclasses.replace(entry, why="", steps=steps, notes=notes))
+
+
+def _problem(path: str, line: int, code: str, message: str) -> Problem:
+    return Problem(path=path, line=line, code=code, message=message)
+
+
+# -- Sediment Palace's journal ------------------------------------------------------------------------------
+
+
+def old_operations(vault: Vault) -> list[Problem]:
+    """Operations that Sediment Palace began and never completed: shown, never closed or changed."""
+    try:
+        lines = vault.read(OLD_JOURNAL).data.split(b"\n")
+    except NotFound:
+        return []
+    begun: dict[str, Problem] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            event = json.loads(line)
+            op, state = event["operation_id"], event["state"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if state == "started":
+            what = f"Sediment Palace began {event.get('operation', 'an operation')} and did not complete it."
+            begun[str(op)] = _problem(OLD_JOURNAL, number, "old_operation_open", what)
+        elif state == "completed":
+            begun.pop(str(op), None)
+    return list(begun.values())

@@ -1,0 +1,172 @@
+"""The journal's records: one operation as a value and as a line of JSON, and tolerant reading of both.
+
+Nothing here touches the disk. Unknown keys are ignored; an unknown version is the caller's to report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, cast
+
+VERSION = 1
+
+State = Literal["begin", "done", "undone", "superseded", "open"]
+StepKind = Literal["put", "move", "remove"]
+
+STATES = frozenset({"begin", "done", "undone", "superseded", "open"})
+_KINDS = frozenset({"put", "move", "remove"})
+_START = b'{"v":'  # how each of our lines begins; inside a JSON text the quotes would be escaped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One step as the journal keeps it: fingerprints for bytes, `staged` the temporary file's path."""
+
+    kind: StepKind
+    path: str
+    to: str = ""  # where a move goes
+    before: str | None = None  # None: there was nothing
+    after: str | None = None  # None: there is nothing afterwards
+    staged: str | None = None  # None: no new bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteFact:
+    """What the program knows of a note after this operation: tells a person's edit from its own write."""
+
+    id: str
+    path: str
+    body: str  # the hash of the body, as the services make it
+    streak: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One operation and how it stands."""
+
+    op: str
+    verb: str
+    at: datetime
+    session: str = ""
+    why: str = ""
+    steps: tuple[Trace, ...] = ()
+    notes: tuple[NoteFact, ...] = ()
+    state: State = "begin"
+    detail: str = ""
+    machine: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """The newest program write of a note that the journals know."""
+
+    body: str
+    streak: int | None
+    path: str
+    at: datetime
+
+
+def show(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def to_line(record: dict[str, object]) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate becomes its JSON escape, so that the line is UTF-8 whatever a name holds.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def to_record(entry: Entry) -> dict[str, object]:
+    def bare(value: Trace | NoteFact) -> dict[str, object]:
+        return {key: kept for key, kept in dataclasses.asdict(value).items() if kept not in (None, "")}
+
+    return {
+        "v": VERSION,
+        "op": entry.op,
+        "at": show(entry.at),
+        "state": "begin",
+        "verb": entry.verb,
+        "session": entry.session,
+        "why": entry.why,
+        "steps": [bare(step) for step in entry.steps],
+        "notes": [bare(note) for note in entry.notes],
+    }
+
+
+def from_line(line: bytes) -> tuple[list[dict[str, object]], bool]:
+    """The whole records on a line, and whether anything else stood there too.
+
+    A power failure leaves zero bytes, and a program that did not look runs two records together.
+    """
+    line = line.strip(b"\0 \t\r")
+    if not line:
+        return [], False
+    found: list[dict[str, object]] = []
+    odd = False
+    starts = [match.start() for match in re.finditer(re.escape(_START), line)]
+    for start, end in zip([0, *starts], [*starts, len(line)], strict=True):
+        piece = line[start:end].strip(b"\0 \t\r")
+        if not piece:
+            continue
+        try:
+            value = json.loads(piece)
+        except (ValueError, RecursionError):
+            odd = True
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+        else:
+            odd = True
+    return found, odd
+
+
+def to_entry(record: dict[str, object], machine: str) -> Entry | None:
+    """A `begin` record as a value; None when it lacks what recovery needs."""
+    try:
+        at = datetime.fromisoformat(str(record["at"]))
+        steps = tuple(_trace(step) for step in cast("list[dict[str, object]]", record.get("steps", [])))
+        notes = tuple(_fact(note) for note in cast("list[dict[str, object]]", record.get("notes", [])))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return Entry(
+        op=str(record["op"]),
+        verb=str(record.get("verb", "")),
+        at=at if at.tzinfo is not None else at.replace(tzinfo=UTC),
+        session=str(record.get("session", "")),
+        why=str(record.get("why", "")),
+        steps=steps,
+        notes=notes,
+        machine=machine,
+    )
+
+
+def _trace(step: dict[str, object]) -> Trace:
+    if step["kind"] not in _KINDS:
+        raise ValueError(step["kind"])
+
+    def mark(key: str) -> str | None:
+        value = step.get(key)
+        return None if value is None else str(value)
+
+    return Trace(
+        kind=cast("StepKind", step["kind"]),
+        path=str(step["path"]),
+        to=str(step.get("to", "")),
+        before=mark("before"),
+        after=mark("after"),
+        staged=mark("staged"),
+    )
+
+
+def _fact(note: dict[str, object]) -> NoteFact:
+    streak = note.get("streak")
+    return NoteFact(
+        id=str(note["id"]),
+        path=str(note.get("path", "")),
+        body=str(note.get("body", "")),
+        streak=streak if isinstance(streak, int) else None,
+    )
