@@ -204,7 +204,9 @@ class _Reader:
             # An escape in a quoted text could spell a stand-in, and would then be taken for one.
             if escape.lower() not in text.lower() and not any(chr(code) in text for code in fresh):
                 self._unhide = dict(zip(fresh, sorted(found), strict=True))
-                return text.translate({ord(char): code for code, char in self._unhide.items()})
+                hide = {char: chr(code) for code, char in self._unhide.items()}
+                # Not by `translate`: the carriage return of a CR LF has to stay.
+                return _HIDDEN.sub(lambda match: hide[match[0]], text)  # noqa: B023 - returned at once
         raise Unreadable(0, "control characters stand among private-use characters")
 
     def _shown_text(self, text: str) -> str:
@@ -228,7 +230,7 @@ class _Reader:
     def _properties(self, events: Iterator[Any], first: Any) -> Document:
         start: Any = first.start_mark
         if not isinstance(first, yaml.MappingStartEvent):
-            raise Unreadable(start.line, "the header does not hold `name: value` lines")
+            raise Unreadable(self._within(start.line), "the header does not hold `name: value` lines")
         entries: list[Entry] = []
         seen: set[str] = set()
         while not isinstance(event := next(events), yaml.MappingEndEvent):
@@ -379,11 +381,15 @@ class _Reader:
         # An open bracket or quote is noticed at the end of the text; the line that opened it is meant.
         if any(word in context for word in ("flow", "quoted", "simple key")):
             mark = getattr(error, "context_mark", None) or mark
-        line = min(mark.line, max(len(self._lines) - 2, 0)) if mark is not None else 0
+        line = self._within(mark.line) if mark is not None else 0
         for part, words in _COMPLAINTS:
             if part in problem or part in context:
                 return Unreadable(line, words)
         return Unreadable(line, f"{problem} ({context})" if context else problem)
+
+    def _within(self, line: int) -> int:
+        """*line*, or the last line of the text where the mark stands behind it."""
+        return min(line, max(len(self._lines) - 2, 0))
 
 
 def _place(mark: Any) -> Place:
