@@ -156,7 +156,7 @@ class Desk:
             palace=self.door.palace,
             arguments=arguments,
             metrics=self.metrics,
-            progress=_progress(context) if context.meta and "progress_token" in context.meta else None,
+            progress=_progress(context),
             cancelled=self._cancelled,
         )
         return tools.answer(tool, call)
@@ -185,7 +185,10 @@ def _given_up() -> bool:
 
 
 def _progress(context: Context) -> Callable[[int, int, str], None]:
-    """Progress messages for the caller, few enough not to slow the work down."""
+    """Progress messages for the caller, few enough not to slow the work down.
+
+    The SDK sends them to callers that asked for progress and drops them for others.
+    """
     last = -PROGRESS_SECONDS
 
     def report(done: int, total: int, what: str) -> None:

@@ -162,15 +162,7 @@ def _boolean(_: Argument, name: str, value: object) -> bool:
 def _words(_: Argument, name: str, value: object) -> list[str]:
     if isinstance(value, str):
         text = value.strip()
-        if text.startswith("["):
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                raise _refused(
-                    name, f"{name} looks like a JSON list but cannot be read.", "Give a list of texts."
-                )
-        else:
-            value = text.split(",")
+        value = _json(text) if text.startswith("[") else text.split(",")
     if not isinstance(value, list):
         raise _wrong(name, "a list of texts", value)
     words: list[str] = []
@@ -190,10 +182,7 @@ def _words(_: Argument, name: str, value: object) -> list[str]:
 
 def _object(argument: Argument, name: str, value: object) -> dict[str, object]:
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
+        value = _json(value)
     if not isinstance(value, dict):
         raise _wrong(name, f"an object with {_listed([inner.name for inner in argument.inner])}", value)
     try:
@@ -201,6 +190,14 @@ def _object(argument: Argument, name: str, value: object) -> dict[str, object]:
     except InvalidArguments as error:
         error.facts["argument"] = f"{name}.{error.facts.get('argument', '')}"
         raise
+
+
+def _json(text: str) -> object:
+    """The value of JSON in a text; the text itself when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 _READERS: Mapping[Kind, Callable[[Argument, str, object], object]] = {

@@ -1,0 +1,73 @@
+"""Calls are counted by tool, with their errors by code and honest percentiles."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from vault_palace.surfaces.mcp.metrics import KEPT, Metrics
+
+
+def test_a_tool_that_was_not_called_is_not_shown() -> None:
+    assert Metrics(("read_map", "healthcheck")).snapshot() == {}
+
+
+def test_successes_and_errors_are_counted_apart() -> None:
+    metrics = Metrics(("read_map", "healthcheck"))
+
+    metrics.record("read_map", 0.001)
+    metrics.record("read_map", 0.003, "not_found")
+    metrics.record("read_map", 0.002, "busy")
+    metrics.record("read_map", 0.004, "busy")
+
+    assert metrics.snapshot() == {
+        "read_map": {
+            "success": 1,
+            "error": 3,
+            "count": 4,
+            "p50_ms": 2.0,
+            "p95_ms": 4.0,
+            "errors_by_code": {"busy": 2, "not_found": 1},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("calls", "p50", "p95"), [(1, 1.0, 1.0), (2, 1.0, 2.0), (20, 10.0, 19.0), (100, 50.0, 95.0)]
+)
+def test_percentiles_are_durations_that_were_seen(calls: int, p50: float, p95: float) -> None:
+    metrics = Metrics(("read_map",))
+
+    for milliseconds in range(calls, 0, -1):
+        metrics.record("read_map", milliseconds / 1000)
+
+    seen = metrics.snapshot()["read_map"]
+    assert (seen["p50_ms"], seen["p95_ms"]) == (p50, p95)
+
+
+def test_percentiles_forget_old_calls_and_counts_do_not() -> None:
+    metrics = Metrics(("read_map",))
+    for _ in range(KEPT):
+        metrics.record("read_map", 9.0)
+
+    for _ in range(KEPT):
+        metrics.record("read_map", 0.001)
+
+    seen = metrics.snapshot()["read_map"]
+    assert (seen["count"], seen["p95_ms"]) == (2 * KEPT, 1.0)
+
+
+def test_threads_lose_no_call() -> None:
+    metrics = Metrics(("read_map",))
+    threads = [
+        threading.Thread(target=lambda: [metrics.record("read_map", 0.001, "busy") for _ in range(500)])
+        for _ in range(8)
+    ]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert metrics.snapshot()["read_map"]["errors_by_code"] == {"busy": 4000}
