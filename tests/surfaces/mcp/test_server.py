@@ -232,7 +232,8 @@ def test_metabolize_reports_progress_to_whoever_asked_for_it(era: str) -> None:
     assert heard[-1] == (3, 3)
 
 
-def test_mc_08_a_cancelled_metabolize_stops_between_notes(era: str) -> None:
+def test_mc_08_a_cancelled_metabolize_stops_between_notes() -> None:
+    # In memory the modern era has no line to send a cancellation over; the real process is tested in both.
     palace = FakePalace()
     started, cancelled = threading.Event(), threading.Event()
 
@@ -262,7 +263,7 @@ def test_mc_08_a_cancelled_metabolize_stops_between_notes(era: str) -> None:
         cancelled.set()
         assert not (await client.call_tool("read_map", {})).is_error
 
-    talk(palace, era, conversation)
+    talk(palace, "legacy", conversation)
 
     assert seen == [True]
 

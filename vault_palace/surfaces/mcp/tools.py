@@ -135,7 +135,8 @@ def _shorten(tool: Tool, structured: dict[str, Any], over: int, left_out: dict[s
             ]
             left_out["snippets"] = 1
         else:
-            drop = max(1, len(value) // 4)
+            each = max(1, budget.tokens(_compact(value)) // len(value))
+            drop = min(len(value), max(1, over // each))
             structured[key] = value[:-drop]
             left_out[key] = left_out.get(key, 0) + drop
             if key == "matches":
