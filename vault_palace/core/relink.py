@@ -1,0 +1,165 @@
+"""Links kept true when notes move: which ones would break or lead elsewhere, and the smallest edit for each.
+
+A link that still leads where it led is never touched. One that is keeps its form: bare stays bare, a path
+stays a path, relative stays relative, Markdown stays Markdown in its way of writing blanks; anchor, alias
+and quotes stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from vault_palace.core.linkscan import Scan, scan, unquoted_links
+from vault_palace.core.linktext import Link, decode, encode, split_wikilink
+from vault_palace.core.names import EXTENSION, key
+from vault_palace.core.resolve import Resolver
+
+# What YAML would read as something else inside unquoted brackets.
+_UNSAFE_UNQUOTED = re.compile(r"[{}\[\]\"#]|: |^[&*!|>%@`'?\-]")
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+    link: int  # which link of the scan it changes; -1 for an unquoted property
+    leads: str
+
+
+def rewrite(
+    text: str,
+    *,
+    old_source: str,
+    new_source: str,
+    before: Resolver,
+    after: Resolver,
+    moved: Mapping[str, str],
+) -> tuple[str, int]:
+    """The note's text with every link leading where it led before, and how many links were rewritten.
+
+    The note itself goes from *old_source* to *new_source* (the same when it stays); *moved* maps old paths
+    to new ones. A link that led nowhere is left alone, and so is one that no text could keep true.
+    """
+    if "[" not in text:
+        return text, 0
+    seen = scan(text)
+    edits: list[_Edit] = []
+    for number, link in enumerate(seen.links):
+        led = before.resolve(link.path, old_source) if link.path else None
+        if led is None:
+            continue
+        leads = moved.get(led, led)
+        if after.resolve(link.path, new_source) != leads:
+            edits += _edit(text, number, link, led, leads, new_source, after)
+    edits += _unquoted_edits(text, old_source, new_source, before, after, moved)
+    if not edits:
+        return text, 0
+    changed = _apply(text, edits)
+    if not seen.cut and not _holds(changed, seen, edits, new_source, after):
+        # A new name may open code or math with a mark elsewhere in its paragraph: keep the edits that do not.
+        kept: list[_Edit] = []
+        for edit in edits:
+            if _holds(_apply(text, [*kept, edit]), seen, [*kept, edit], new_source, after):
+                kept.append(edit)
+        edits, changed = kept, _apply(text, kept)
+    return changed, len(edits)
+
+
+def _apply(text: str, edits: list[_Edit]) -> str:
+    parts, at = [], 0
+    for edit in sorted(edits):
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def _holds(changed: str, seen: Scan, edits: list[_Edit], source: str, after: Resolver) -> bool:
+    """Whether the changed text has the same links and each leads where it shall."""
+    wanted = {edit.link: edit.leads for edit in edits}
+    now = scan(changed).links
+    return len(now) == len(seen.links) and all(
+        new.kind == old.kind
+        and new.anchor == old.anchor
+        and new.alias == old.alias
+        and (after.resolve(new.path, source) == wanted[number] if number in wanted else new.path == old.path)
+        for number, (old, new) in enumerate(zip(seen.links, now, strict=True))
+    )
+
+
+def _edit(
+    text: str, number: int, link: Link, led: str, leads: str, source: str, after: Resolver
+) -> Iterator[_Edit]:
+    wiki = text.startswith(("[[", "![["), link.start) or link.kind == "property"
+    start, end = link.spot
+    for path in _forms(link.path, led, leads, source):
+        if after.resolve(path, source) != leads:
+            continue
+        if not wiki:
+            written = encode(path, text[start:end], angled=link.angled)
+            if decode(written) == path:
+                yield _Edit(start, end, written, number, leads)
+                return
+        elif split_wikilink(path) == (path, "", None, 0, len(path)) and not set(path) & set("[]\r\n"):
+            if link.kind == "property":
+                start, end, path = _in_quotes(text, link, path)
+            yield _Edit(start, end, path, number, leads)
+            return
+
+
+def _forms(old: str, led: str, leads: str, source: str) -> Iterator[str]:
+    """Texts that may name the new path, the one in the form of the old text first."""
+    is_note = leads.lower().endswith(EXTENSION)
+    bare = leads[: -len(EXTENSION)] if is_note else leads
+    named = leads if key(old).endswith(EXTENSION) else bare
+    parts = named.split("/")
+    if old.startswith(("./", "../")):
+        yield _relative(named, source)
+    elif "/" not in old:
+        yield parts[-1]
+    elif old.startswith("/"):
+        yield f"/{named}"
+    elif key(old) not in (key(led), key(led).removesuffix(EXTENSION)):
+        yield "/".join(parts[-len(old.split("/")) :])
+    for path in (named, bare, leads):
+        yield path
+        yield f"/{path}"
+
+
+def _relative(path: str, source: str) -> str:
+    here, there = source.split("/")[:-1], path.split("/")
+    same = 0
+    while same < min(len(here), len(there) - 1) and here[same] == there[same]:
+        same += 1
+    up = [".."] * (len(here) - same)
+    return "/".join([*(up or ["."]), *there[same:]])
+
+
+def _in_quotes(text: str, link: Link, path: str) -> tuple[int, int, str]:
+    """Where and what to write so that the property's value names *path* and its quotes stay whole."""
+    start, end = link.spot
+    quote = text[link.start - 1]
+    if text[start:end] != link.path:
+        # The old text is escaped or folded: write the value anew, in the same quotes.
+        alias = "" if link.alias is None else f"|{link.alias}"
+        start, end, path = link.start, link.end, f"[[{path}{link.anchor}{alias}]]"
+    if quote == '"':
+        path = path.replace("\\", "\\\\").replace('"', '\\"')
+    elif quote == "'":
+        path = path.replace("'", "''")
+    return start, end, path
+
+
+def _unquoted_edits(
+    text: str, old_source: str, new_source: str, before: Resolver, after: Resolver, moved: Mapping[str, str]
+) -> Iterator[_Edit]:
+    """`parent: [[Name]]` is no link, but the person means one: it follows when its note gets a new name."""
+    for item in unquoted_links(text):
+        led = before.resolve(item.name, old_source)
+        if led is None or led not in moved or after.resolve(item.name, new_source) == moved[led]:
+            continue
+        for path in _forms(item.name, led, moved[led], new_source):
+            if after.resolve(path, new_source) == moved[led] and not _UNSAFE_UNQUOTED.search(path):
+                yield _Edit(*item.spot, path, -1, moved[led])
+                break
