@@ -201,10 +201,10 @@ def read_policy(
     name = written.strip() if isinstance(written, str) else None
     zone = None if name is None else zone_of(name)
     if zone is None:
-        counts = last_good.timezone or "the machine's zone"
-        report(
-            "timezone", f"timezone must be a zone like Europe/Berlin, not {_said(written)}; {counts} counts"
-        )
+        if "timezone" in values:
+            counts = last_good.timezone or "the machine's zone"
+            wrong = f"timezone must be a zone like Europe/Berlin, not {_said(written)}"
+            report("timezone", f"{wrong}; {counts} counts")
         name, zone = last_good.timezone, last_good.zone
     read |= {"timezone": name, "zone": zone}
     return _policy(read), tuple(problems)
