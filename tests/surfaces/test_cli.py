@@ -1,7 +1,7 @@
-"""The command line's edge: statuses, errors, what goes to which stream, terminals, pipes and odd encodings.
+"""The command line's edge: statuses, errors, what goes to which stream, pipes and odd encodings.
 
-The palace is a stand-in here, so that each error and each answer can be had at will; the commands on a
-real vault are in test_cli_vault.py.
+The palace is a stand-in here, so that each error and each answer can be had at will; terminals are in
+test_cli_terminal.py, the commands on a real vault in test_cli_vault.py.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.surfaces.stand_in import FOUND, MATCH, METABOLIZED, StandIn, put_in_place
 from vault_palace.core import errors
 from vault_palace.core.errors import InvalidArguments, NotFound, PolicyViolation, VaultError
 from vault_palace.core.model import Problem
@@ -31,95 +30,11 @@ KINDS = sorted(
     - {VaultError},
     key=lambda kind: kind.exit_status,
 )
-MATCH = {
-    "path": "01_Shallow/kafka.md",
-    "snippet": "topics  are\nlogs",
-    "id": "mem_0a1b2c3d4e5f",
-    "title": "Kafka [bold]topics[/bold]",
-    "layer": "shallow",
-    "density": 0.2,
-    "age_days": 3,
-    "decays_on": "2026-12-08",
-    "why": "all words in the title",
-}
-FOUND = {"room": "", "query": "kafka", "matches": [MATCH], "total": 1, "cursor": None, "note": ""}
-METABOLIZED = {
-    "dry_run": False,
-    "scanned": 2,
-    "promoted_count": 1,
-    "archived_count": 0,
-    "decaying_count": 0,
-    "promoted": ["02_Sediment/a.md"],
-    "archived": [],
-    "decaying": [],
-    "decisions": [{"path": "01_Shallow/a.md", "to": "sediment", "rule": "1", "reason": "density 0.6"}],
-    "waiting": [],
-    "skipped": [{"path": "01_Shallow/b.md", "reason": "open in Obsidian"}],
-    "note": "",
-    "cancelled": False,
-}
-
-
-class StandIn:
-    """A palace that answers what a test put in, raises what it put in, and remembers its calls."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Any] = {"search": FOUND, "metabolize": METABOLIZED, "check": []}
-        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
-
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        def call(*args: Any, **named: Any) -> Any:
-            self.calls.append((verb, args, named))
-            answer = self.answers[verb]
-            if isinstance(answer, BaseException):
-                raise answer
-            return answer(**named) if callable(answer) else answer
-
-        return call
 
 
 @pytest.fixture
 def palace(monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    stand_in = StandIn()
-
-    @contextmanager
-    def opened(vault: str | None, **_: object) -> Iterator[StandIn]:
-        yield stand_in
-
-    monkeypatch.setattr(commands, "opened", opened)
-    return stand_in
-
-
-class Terminal:
-    """Both ends of a pseudo terminal that stands in for the three standard streams."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, typed: str = "") -> None:
-        self.main, self.program = pty.openpty()
-        os.write(self.main, typed.encode())
-        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-            stream = os.fdopen(os.dup(self.program), mode, encoding="utf-8")
-            monkeypatch.setattr(sys, name, stream)
-
-    def shown(self) -> str:
-        for stream in (sys.stdout, sys.stderr, sys.stdin):
-            stream.close()
-        os.close(self.program)
-        chunks = []
-        try:
-            while chunk := os.read(self.main, 65536):
-                chunks.append(chunk)
-        except OSError:  # Linux says EIO when the other end is closed
-            pass
-        os.close(self.main)
-        return b"".join(chunks).decode()
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Terminal]:
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    return lambda typed="": Terminal(monkeypatch, typed)
+    return put_in_place(monkeypatch)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -292,67 +207,6 @@ def test_json_is_the_answer_itself(palace: StandIn, capsys: pytest.CaptureFixtur
     assert json.loads(capsys.readouterr().out) == FOUND
 
 
-def test_a_terminal_gets_colours_and_the_markup_in_a_note_stays_text(
-    palace: StandIn, terminal: Callable[..., Terminal]
-) -> None:
-    tty = terminal()
-
-    main(["search", "kafka"])
-
-    shown = tty.shown()
-    assert "\x1b[" in shown
-    assert "[bold]topics[/bold]" in shown
-
-
-def test_no_color_means_plain_on_a_terminal_too(
-    palace: StandIn, terminal: Callable[..., Terminal], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    tty = terminal()
-
-    main(["search", "kafka"])
-
-    assert "\x1b" not in tty.shown()
-
-
-def test_a_note_cannot_steer_the_terminal(palace: StandIn, terminal: Callable[..., Terminal]) -> None:
-    palace.answers["search"] = {**FOUND, "matches": [{**MATCH, "title": "a\x1b]0;owned\x07b\x9b2J"}]}
-    tty = terminal()
-
-    main(["search", "kafka"])
-
-    shown = tty.shown()
-    assert "\x1b]0;" not in shown
-    assert "a\\x1b]0;owned\\x07b\\x9b2J" in shown
-
-
-def test_a_person_is_asked_before_a_run_and_a_no_changes_nothing(
-    palace: StandIn, terminal: Callable[..., Terminal]
-) -> None:
-    tty = terminal("n\n")
-
-    status = main(["metabolize"])
-
-    shown = tty.shown()
-    assert status == 0
-    assert [named["dry_run"] for _, _, named in palace.calls] == [True]
-    assert "density 0.6" in shown
-    assert "Nothing was changed." in shown
-
-
-def test_a_yes_runs_what_was_shown(palace: StandIn, terminal: Callable[..., Terminal]) -> None:
-    tty = terminal("y\n")
-
-    status = main(["metabolize", "--days-threshold", "3"])
-
-    tty.shown()
-    assert status == 0
-    assert [(n["dry_run"], n.get("confirm"), n["days_threshold"]) for _, _, n in palace.calls] == [
-        (True, None, 3),
-        (False, True, 3),
-    ]
-
-
 def test_nobody_is_asked_without_a_terminal_and_the_palace_decides(
     palace: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -362,18 +216,6 @@ def test_nobody_is_asked_without_a_terminal_and_the_palace_decides(
 
     assert status == PolicyViolation.exit_status
     assert [n["confirm"] for _, _, n in palace.calls] == [False]
-
-
-def test_purge_asks_a_person_and_takes_no_for_an_answer(
-    palace: StandIn, terminal: Callable[..., Terminal]
-) -> None:
-    tty = terminal("\n")
-
-    status = main(["purge", "01_Shallow/[a].md"])
-
-    assert "Archive 01_Shallow/[a].md? [y/N]" in tty.shown()
-    assert status == 0
-    assert palace.calls == []
 
 
 def test_the_first_ctrl_c_stops_metabolize_between_two_notes(palace: StandIn) -> None:
@@ -391,21 +233,6 @@ def test_the_first_ctrl_c_stops_metabolize_between_two_notes(palace: StandIn) ->
 
     assert status == 130
     assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_progress_is_shown_on_a_terminal(palace: StandIn, terminal: Callable[..., Terminal]) -> None:
-    def run(*, progress: Callable[[int, int, str], None] | None, **_: object) -> dict[str, object]:
-        assert progress is not None
-        progress(1, 2, "01_Shallow/[a].md")
-        return METABOLIZED
-
-    palace.answers["metabolize"] = run
-    tty = terminal()
-
-    status = main(["metabolize", "--confirm"])
-
-    tty.shown()
-    assert status == 0
 
 
 def test_there_is_no_progress_for_programs(palace: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
