@@ -91,19 +91,42 @@ def test_the_first_session_shows_a_reason_for_what_would_move(checkout: Path) ->
     assert str(checkout / "My Vault (2) & [äöü] #1 %20") in ended.stdout
 
 
-@pytest.mark.parametrize("given", ["", "/usr/bin/false"])
-def test_a_machine_without_python_is_told_the_one_command_that_brings_it(checkout: Path, given: str) -> None:
+@pytest.fixture
+def bare(checkout: Path) -> Path:
+    """A folder of the few commands that a machine without Python has; the environment is not made yet."""
     (checkout / ".venv" / "vault-palace.stamp").unlink()
     tools = checkout / "tools"
     tools.mkdir()
     for name in ("sh", "dirname", "cksum", "id", "rm", "apt-get"):
         (tools / name).symlink_to(shutil.which(name) or "/bin/true")
+    return tools
 
-    ended = shell(f'PATH="{tools}" PYTHON="{given}" ./scripts/test', checkout)
+
+@pytest.mark.parametrize("command", ["./scripts/palace vault", "./scripts/test"])
+def test_a_machine_without_python_is_told_the_one_command_that_brings_it(
+    command: str, checkout: Path, bare: Path
+) -> None:
+    ended = shell(f'PATH="{bare}" {command}', checkout)
 
     assert ended.returncode == 3
-    assert "apt-get install -y python3" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert "apt-get install -y python3 python3-venv\n" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("lacks", "packages"),
+    [("version_info", "python3.11 python3.11-venv"), ("ensurepip", "python3-venv")],
+)
+def test_a_machine_whose_python_lacks_something_is_told_what_brings_it(
+    lacks: str, packages: str, checkout: Path, bare: Path
+) -> None:
+    python = bare / "python3"
+    python.write_text(f'#!/bin/sh\ncase "$2" in *{lacks}*) exit 1 ;; esac\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+
+    ended = shell(f'PATH="{bare}" ./scripts/test', checkout)
+
+    assert ended.returncode == 3
+    assert f"apt-get install -y {packages}\n" in ended.stderr
 
 
 def _first_cells(heading: str) -> set[str]:

@@ -330,7 +330,7 @@ def zeros_in_the_middle(file: Path) -> None:
     file.write_bytes(data)
 
 
-def cut(size: int) -> Callable[[Path], None]:
+def cut(size: int) -> Callable[[Path], object]:
     return lambda file: file.write_bytes(file.read_bytes()[:size])
 
 
@@ -351,7 +351,7 @@ def missing(file: Path) -> None:
     file.unlink()
 
 
-DAMAGES = {
+DAMAGES: dict[str, Callable[[Path], object]] = {
     "zeros": zeros_in_the_middle,
     "empty": cut(0),
     "100 bytes": cut(100),
