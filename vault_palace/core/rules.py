@@ -189,12 +189,15 @@ def decide(
     policy: Policy,
     *,
     days_threshold: int | None = None,
+    hold: bool = False,
 ) -> Decision:
     """What *memory* with so many *backlinks* is due for at *now*, and every value afterwards.
 
-    A note whose density or streak cannot be read stays, and no value of it changes.
+    A note whose density or streak cannot be read stays, and no value of it changes. *hold*: the brakes
+    are on, and a row that archives is passed over.
     """
-    return _foretold(_judge(memory, backlinks, now, policy, ROWS, days_threshold), now, policy)
+    rows = _STAYING if hold else ROWS
+    return _foretold(_judge(memory, backlinks, now, policy, rows, days_threshold), now, policy)
 
 
 def _judge(

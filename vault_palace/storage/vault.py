@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from vault_palace.core import places
+from vault_palace.core.changes import Mark as Mark
 from vault_palace.core.errors import NotFound, PathViolation
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, STATE, Layer, Problem
 from vault_palace.storage import files
@@ -22,19 +23,6 @@ from vault_palace.storage import files
 MARKS = (POLICY_NOTE, OLD_POLICY, Layer.SHALLOW.folder)  # any of them makes a folder a palace
 
 _DRIVE = re.compile(r"[A-Za-z]:")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What tells cheaply that a file may have changed."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> Mark:
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +137,11 @@ class Vault:
         """Whether a folder of that name is there; the empty path is the vault itself."""
         return os.path.isdir(self.locate(path) if path else self.root)
 
+    def is_writable(self, path: str) -> bool:
+        """Whether the file can be replaced: its folder can be written to. The empty path is the vault."""
+        place = self.locate(path).parent if path else self.root
+        return os.access(place, os.W_OK | os.X_OK)
+
     def survey(self) -> Survey:
         """All files outside dot-folders and `node_modules`, in the order of their names.
 
@@ -192,7 +185,7 @@ class Vault:
                 elif (why := _unusable(entry.name, seen)) is not None:
                     strays.append(_stray(path, *why))
                 else:
-                    found[path] = Mark(seen.st_size, seen.st_mtime_ns, entry.inode())
+                    found[path] = Mark.of(seen)
             folders.extend(reversed(below))
         return Survey(found, tuple(strays), frozenset(unreadable))
 

@@ -1,0 +1,178 @@
+"""Which note is meant: by path, id, title or link; and which names are still free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vault_palace.core import memory as memories
+from vault_palace.core import names, places
+from vault_palace.core.errors import Conflict, Exists, InvalidArguments, NotFound, PathViolation, VaultError
+from vault_palace.core.model import ARCHIVE, Layer
+from vault_palace.services.house import House, Note
+
+
+def one(house: House, *, path: str | None = None, id: str | None = None, title: str | None = None) -> Note:
+    """The one note that *path*, *id* or *title* means; refused when none or several are given or fit."""
+    given = [value for value in (path, id, title) if value is not None]
+    if len(given) != 1 or not given[0].strip():
+        raise InvalidArguments(
+            "Give exactly one of path, id and title, not empty.",
+            hint="A search answers paths.",
+            argument="path",
+        )
+    if path is not None:
+        return _by_path(house, path)
+    if id is not None:
+        return _unique(house, id, "id", lambda: house.shelf.paths_of_id(id.strip()))
+    assert title is not None
+    return _unique(house, title, "title", lambda: paths_titled(house, title))
+
+
+def _by_path(house: House, path: str) -> Note:
+    place = names.note_path(path, existing=True)
+    if places.is_ignored(place):
+        raise NotFound(f"{place} is no note of the vault.", hint="Search for it.", path=place)
+    try:
+        return house.look(place)
+    except NotFound:
+        stem = place.rsplit("/", 1)[-1].removesuffix(".md")
+        try:
+            found = paths_named(house, stem)
+        except VaultError:
+            found = []  # reading by path never needs the cache
+        hint = f"It may be at {', '.join(found[:5])}." if found else "Search for it."
+        raise NotFound(f"{place} does not exist.", hint=hint, path=place, now_at=found[:5]) from None
+
+
+def _unique(house: House, given: str, what: str, ask: Callable[[], list[str]]) -> Note:
+    found = ask()
+    if not found:
+        house.refresh(if_older=0)
+        found = ask()
+    if not found:
+        raise NotFound(f"No note has the {what} {given!r}.", hint="Search for it.", **{what: given})
+    if len(found) > 1:
+        raise Conflict(
+            f"Several notes have the {what} {given!r}: {', '.join(found[:5])}.",
+            hint="Name the one you mean by its path.",
+            paths=found[:20],
+        )
+    return house.look(found[0])
+
+
+def find(house: House, name: str) -> Note:
+    """The note that a title, a path or a `[[link]]` means."""
+    clean = name.strip().removeprefix("[[").removesuffix("]]").split("|")[0].split("#")[0].strip()
+    if not clean:
+        raise InvalidArguments(f"{name!r} names no note.", hint="Give a title or a path.")
+    if "/" in clean or clean.casefold().endswith(".md"):
+        return one(house, path=clean)
+    return one(house, title=clean)
+
+
+def memory_note(house: House, path: str) -> Note:
+    """The memory at *path*; refused for notes outside the layers."""
+    note = _by_path(house, path)
+    if note.kind != "memory":
+        hint = (
+            "restore_memory brings it back."
+            if note.kind == "archived"
+            else "Memories lie in the layer folders."
+        )
+        raise PathViolation(f"{note.path} is not a memory in a layer.", hint=hint, path=note.path)
+    return note
+
+
+def archived_note(house: House, path: str) -> Note:
+    """The archived note at *path*, which may be given with or without the archive's folder."""
+    clean = names.note_path(path, existing=True)
+    if not clean.startswith(f"{ARCHIVE}/"):
+        inside = f"{ARCHIVE}/{clean}"
+        clean = inside if house.vault.exists(inside) or not house.vault.exists(clean) else clean
+    note = _by_path(house, clean)
+    if note.kind != "archived":
+        raise PathViolation(
+            f"{note.path} is not in the archive.",
+            hint=f"Archived notes lie below {ARCHIVE}/.",
+            path=note.path,
+        )
+    return note
+
+
+def paths_titled(house: House, title: str) -> list[str]:
+    """Notes whose file name, else whose alias, is *title*; memories before others."""
+    house.refresh()
+    shelf = house.shelf
+    found = (
+        shelf.paths_named(title) or shelf.paths_named(names.file_name(title)) or shelf.paths_aliased(title)
+    )
+    memories_first = [path for path in found if places.kind(path) == "memory"]
+    return memories_first or found
+
+
+def paths_named(house: House, stem: str) -> list[str]:
+    house.refresh()
+    return house.shelf.paths_named(stem)
+
+
+def name_taken(house: House, stem: str, besides: str = "") -> bool:
+    """Whether some note of the vault, archive included, has this base name (SPEC §2, Names)."""
+    return any(path != besides for path in house.shelf.paths_named(stem))
+
+
+def refuse_taken(house: House, path: str) -> None:
+    """Raise `Exists` with the rev of what stands at *path*, whatever its case; else return."""
+    folder, _, name = path.rpartition("/")
+    if house.vault.exists(path):
+        taken = path
+    else:
+        known = house.shelf.paths_named(name.removesuffix(".md"))
+        taken = next((other for other in known if other.rpartition("/")[0] == folder), "")
+    if not taken:
+        return
+    note = house.look(taken)
+    raise Exists(
+        f"{taken} exists; nothing was written.",
+        hint="Append to it, replace it with its rev, or choose another name.",
+        path=taken,
+        rev=memories.rev(note.header, house.policy(), note.layer),
+    )
+
+
+def free_place(house: House, path: str, besides: str) -> str:
+    """*path*, with a number behind the name when the name is taken by another note."""
+    folder, _, name = path.rpartition("/")
+    stem = names.unique(name.removesuffix(".md"), lambda taken: name_taken(house, taken, besides=besides))
+    return f"{folder}/{stem}.md" if folder else f"{stem}.md"
+
+
+def plain(**arguments: str | None) -> None:
+    """Refuse text that no file can hold: half a surrogate pair, a null character (MC-04, MC-14)."""
+    for name, value in arguments.items():
+        if value is None:
+            continue
+        if "\0" in value:
+            raise InvalidArguments(f"{name} holds a null character.", hint="Send it without.", argument=name)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InvalidArguments(
+                f"{name} holds half a surrogate pair at character {error.start}.",
+                hint="Send whole characters.",
+                argument=name,
+            ) from None
+
+
+def layer_named(name: str) -> Layer:
+    """The layer called *name*, or a refusal that lists the layers."""
+    try:
+        return Layer(name.strip().casefold())
+    except ValueError:
+        found = Layer.of_folder(name.strip())
+        if found is not None:
+            return found
+        raise InvalidArguments(
+            f"layer {name!r} is unknown.",
+            hint=f"Use one of: {', '.join(layer.value for layer in Layer)}.",
+            argument="layer",
+        ) from None

@@ -1,0 +1,455 @@
+"""What every verb stands on: the open vault, its policy, journal, cache and lock, and one note as read.
+
+The files are the truth. The cache is fed by the call that writes and by `refresh`, which compares disk
+with cache; a note is always read from disk before anything is decided about it alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from vault_palace.core import frontmatter, places, rules
+from vault_palace.core import memory as memories
+from vault_palace.core.changes import Mark
+from vault_palace.core.errors import (
+    MalformedNote,
+    PathViolation,
+    PolicyViolation,
+    RateLimited,
+    VaultError,
+)
+from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
+from vault_palace.core.memory import Reading
+from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
+from vault_palace.core.policy import Policy, carry_defaults, from_json, to_json
+from vault_palace.services import policies
+from vault_palace.services.shelf import FRESH_SECONDS, Shelf
+from vault_palace.services.zones import zone_of
+from vault_palace.storage import files, operations
+from vault_palace.storage.journal import Journal
+from vault_palace.storage.lock import WriteLock
+from vault_palace.storage.operations import Operation, Step
+from vault_palace.storage.records import NoteFact
+from vault_palace.storage.vault import Stored, Vault, find_palace
+from vault_palace.storage.versions import Versions
+
+EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
+REDO = 5  # how often an edit is made anew on a note that changed under it
+
+
+def system_clock() -> datetime:
+    """The present moment, aware."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many characters an argument may hold (SPEC §9)."""
+
+    content: int = 50_000
+    query: int = 512
+    room: int = 1_024
+    reason: int = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PalaceSettings:
+    """What the surfaces decide for a palace: places for derived data, who acts, clock and limits."""
+
+    cache_dir: Path | None = None
+    state_dir: Path | None = None
+    session: str = ""
+    clock: Callable[[], datetime] = system_clock
+    sleep: Callable[[float], None] = time.sleep
+    limits: Limits = field(default_factory=Limits)
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One note as read from disk. `text` is None when the bytes are not UTF-8."""
+
+    path: str
+    kind: str
+    layer: Layer | None
+    stored: Stored
+    text: str | None
+    header: Header
+    reading: Reading | None  # None unless the note is a memory (in a layer or the archive)
+    memory: Memory | None  # the reading with what a person did since the program's last write
+
+    @property
+    def id(self) -> str:
+        return self.reading.id or "" if self.reading else ""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no person did anything to it since the program's last write, and nothing is missing."""
+        return self.reading is not None and self.reading.memory == self.memory and not self.reading.fills
+
+    @property
+    def body_hash(self) -> str:
+        return body_hash(self.header.body)
+
+    @property
+    def stem(self) -> str:
+        return self.path.rsplit("/", 1)[-1].removesuffix(".md")
+
+    @property
+    def editable(self) -> str:
+        """The text, for an edit of it; refused when the bytes are not UTF-8."""
+        if self.text is None:
+            raise MalformedNote(
+                f"{self.path} is not UTF-8 text.",
+                hint="Save it as UTF-8 in an editor, then repeat the call.",
+                path=self.path,
+            )
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Write *data* at *path*: a new note where `before` is None, else in place of exactly that version."""
+
+    path: str
+    before: Stored | None
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Take the note from *path* to *to* and leave *data* there."""
+
+    path: str
+    to: str
+    before: Stored
+    data: bytes
+
+
+class House:
+    """The open palace. Its methods are what the verbs share; the verbs themselves are in their modules."""
+
+    def __init__(self, vault: Vault, settings: PalaceSettings, machine: str) -> None:
+        self.vault = vault
+        self.settings = settings
+        self.machine = machine
+        self.versions = Versions(vault)
+        self.journal = Journal(vault, machine, clock=settings.clock)
+        self._lock = WriteLock(vault)
+        self.guard = threading.RLock()
+        self._policy: tuple[tuple[Mark | None, Mark | None], Policy, tuple[Problem, ...]] | None = None
+        self._applied: tuple[Policy | None, str] = (None, "")
+        self._destructive: deque[datetime] = deque()
+        self.touches: dict[str, datetime] = {}
+        self.shelf = Shelf(self)
+
+    @classmethod
+    def open(cls, root: Path, settings: PalaceSettings) -> House:
+        """The house at *root*; nothing is written to the vault yet."""
+        return cls(find_palace(root), settings, machine_id(settings.state_dir))
+
+    def close(self) -> None:
+        """Let the cache go."""
+        self.shelf.close()
+
+    # -- the clock and the policy --------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        return self.settings.clock()
+
+    def today(self) -> date:
+        """The calendar day in the vault's zone."""
+        return self.policy().today(self.now())
+
+    def policy(self) -> Policy:
+        """The policy as the vault holds it now; a bad value is reported and the last good one counts."""
+        with self.guard:
+            marks = (self.vault.mark(POLICY_NOTE), self.vault.mark(OLD_POLICY))
+            if self._policy is None or self._policy[0] != marks:
+                self._policy = (marks, *self._policy_now())
+            return self._policy[1]
+
+    def policy_problems(self) -> tuple[Problem, ...]:
+        self.policy()
+        assert self._policy is not None
+        return self._policy[2]
+
+    def _policy_now(self) -> tuple[Policy, tuple[Problem, ...]]:
+        self._applied = self._policy_state()
+        return policies.read(self.vault, self._applied[0])
+
+    def _policy_state(self) -> tuple[Policy | None, str]:
+        """The policy that the last whole run went by, which is the last good one; None before any."""
+        try:
+            text = files.read_bytes(self.vault.state / "policy.json").decode("utf-8")
+            return from_json(json.loads(text), zone_of=zone_of), text
+        except (VaultError, ValueError, KeyError, TypeError):
+            return None, ""
+
+    def policy_applied(self) -> None:
+        """Remember the policy in force, so that a later change of a default is seen as one."""
+        text = json.dumps(to_json(self.policy()), sort_keys=True)
+        if text != self._policy_state()[1]:
+            files.write_state(self.vault.state / "policy.json", text.encode("utf-8"))
+        self._applied = (self.policy(), text)
+
+    # -- who may do what -----------------------------------------------------------------------------------
+
+    def read_only(self) -> bool:
+        return self.settings.read_only or self.policy().read_only
+
+    def mode(self) -> str:
+        if self.read_only():
+            return "read-only"
+        return "palace" if self.vault.exists(POLICY_NOTE) else "sediment-palace"
+
+    def writable(self) -> None:
+        """Refuse when the vault may only be read."""
+        if self.read_only():
+            raise PolicyViolation(
+                "The vault is read-only here.",
+                hint="Start without --read-only, or set read_only: false in Policy.",
+            )
+
+    def destructive(self, verb: str, confirm: bool) -> None:
+        """Refuse a destructive call that is not confirmed, or one too many within a minute (SPEC §9)."""
+        policy = self.policy()
+        if policy.destructive_require_confirm and not confirm:
+            raise PolicyViolation(
+                f"{verb} needs confirm: true.", hint="Look at a dry run or at the note first, then confirm."
+            )
+        now = self.now()
+        window = timedelta(seconds=policy.destructive_window_seconds)
+        with self.guard:
+            while self._destructive and not now - window < self._destructive[0] <= now:
+                self._destructive.popleft()
+            if len(self._destructive) >= policy.max_destructive_per_minute:
+                raise RateLimited(
+                    f"{len(self._destructive)} destructive calls in {policy.destructive_window_seconds} s.",
+                    hint="Wait a minute, or raise max_destructive_per_minute in Policy.",
+                    limit=policy.max_destructive_per_minute,
+                )
+            self._destructive.append(now)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the vault's write lock."""
+        with self._lock:
+            yield
+
+    def refresh(self, if_older: float = FRESH_SECONDS) -> None:
+        """Bring the cache in step with the disk, unless it was less than *if_older* seconds ago."""
+        self.shelf.refresh(if_older)
+
+    def lock_holder(self) -> str:
+        """Who holds the write lock now, in words; empty when it is free."""
+        holder = self._lock.holder()
+        return "" if holder is None else str(holder)
+
+    # -- one note ------------------------------------------------------------------------------------------
+
+    def look(self, path: str) -> Note:
+        """The note at *path* as it is on disk now; `NotFound` when there is none."""
+        stored = self.vault.read(path)
+        if not stored.data and places.is_note(path):
+            # Obsidian saves in place: for a moment a reader may see an empty file (SPEC §6.5).
+            self.settings.sleep(EMPTY_SECONDS)
+            stored = self.vault.read(path)
+        return self.understand(path, stored)
+
+    def understand(self, path: str, stored: Stored) -> Note:
+        """What the bytes of *path* say."""
+        kind = places.kind(path)
+        layer = places.layer_of(path) or places.archived_layer(path)
+        try:
+            text = stored.data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = None
+        if text is None:
+            wrong = HeaderProblem(0, "The file is not UTF-8 text.")
+            header = Header(present=False, body="", body_line=1, problem=wrong)
+        else:
+            header = frontmatter.read(text)
+        reading = memory = None
+        if kind in ("memory", "archived") and places.is_note(path):
+            reading = memories.read_memory(
+                path,
+                layer or Layer.SHALLOW,
+                header,
+                file_time=datetime.fromtimestamp(stored.mark.mtime_ns / 1e9, UTC),
+                now=self.now(),
+                policy=self.policy(),
+            )
+            memory = reading.memory
+            if reading.id is not None and header.usable:
+                memory = self.observed(memory, reading.id, body_hash(header.body), stored.mark.mtime_ns)
+        return Note(
+            path=path,
+            kind=kind,
+            layer=layer,
+            stored=stored,
+            text=text,
+            header=header,
+            reading=reading,
+            memory=memory,
+        )
+
+    def observed(self, memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
+        """*memory* with what a person did since the program last wrote it (SPEC §4, §6.7).
+
+        A streak they set is theirs: no lifetime before now is taken off it. A body they changed is a use
+        on the day they changed it, which is the file's time. *body* is the `body_hash` now.
+        """
+        before, _ = self._applied
+        policy, now = self.policy(), self.now()
+        if before is not None:
+            memory = carry_defaults(memory, before, policy)
+        last = self.journal.last_known(id)
+        if last is None:
+            return memory
+        if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
+            memory = rules.respect_streak(memory, now, policy)
+        if last.body and last.body != body:
+            edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
+            if policy.wall(edited).date() > memory.last_touched.date():
+                memory = rules.touch(memory, edited, policy)
+        return memory
+
+    def memory_of(self, note: Note) -> Memory:
+        """The memory, for a change of its properties; refused for other notes and unreadable headers."""
+        if note.memory is None:
+            raise PathViolation(
+                f"{note.path} is not a memory.", hint="Memories lie in the layer folders.", path=note.path
+            )
+        self.refuse_malformed(note)
+        return note.memory
+
+    def refuse_malformed(self, note: Note) -> None:
+        """Refuse a note whose properties cannot be written: a person has to mend it first."""
+        _ = note.editable
+        if note.header.problem is not None:
+            raise MalformedNote(
+                f"The header of {note.path} does not parse (line {note.header.problem.line}):"
+                f" {note.header.problem.message}",
+                hint="Nothing was changed; mend that line in Obsidian, then repeat.",
+                path=note.path,
+                line=note.header.problem.line,
+            )
+
+    def with_memory(self, note: Note, text: str, after: Memory, extra: Mapping[str, Value]) -> str:
+        """*text* of *note* with the properties of *after*, its forecast, and what was missing so far."""
+        after = rules.forecast(after, after.backlinks, self.now(), self.policy())
+        changes = memories.changes(self._read(note).memory, after, self._fills(note))
+        return frontmatter.patch(text, {**changes, **extra}) if changes or extra else text
+
+    @staticmethod
+    def _read(note: Note) -> Reading:
+        assert note.reading is not None
+        return note.reading
+
+    def _fills(self, note: Note) -> dict[str, Value | Delete]:
+        reading = self._read(note)
+        return {**({} if reading.id else {"id": self.new_id()}), **reading.fills}
+
+    def used(self, note: Note, text: str, extra: Mapping[str, Value]) -> str:
+        """*text* of *note* after a use, with *extra* properties set."""
+        if note.memory is None or note.kind != "memory":
+            return frontmatter.patch(text, dict(extra)) if extra else text
+        memory = note.memory
+        density = extra.get("density")
+        if isinstance(density, int | float):
+            memory = replace(memory, density=float(density))
+        return self.with_memory(note, text, rules.touch(memory, self.now(), self.policy()), extra)
+
+    def archived_text(self, note: Note, reason: str, *, after: Memory | None = None) -> str:
+        """The text of *note* as the archive keeps it, with why and from where."""
+        memory = self.memory_of(note)
+        if after is None:
+            after = rules.archive(rules.settle(memory, self.now(), self.policy()))
+        changes = memories.archived_changes(
+            self._read(note).memory,
+            after,
+            self._fills(note),
+            now=self.now(),
+            policy=self.policy(),
+            reason=reason,
+            archived_from=note.path,
+        )
+        return frontmatter.patch(note.editable, changes)
+
+    def new_id(self) -> str:
+        return f"mem_{secrets.token_hex(6)}"
+
+    # -- changing ------------------------------------------------------------------------------------------
+
+    def perform(self, verb: str, edits: Sequence[Put | Move], *, why: str) -> None:
+        """Carry *edits* out as one journalled operation and feed the cache. The lock must be held."""
+        steps: list[Step] = []
+        facts: list[NoteFact] = []
+        for edit in edits:
+            if isinstance(edit, Move):
+                steps.append(
+                    Step(kind="move", path=edit.path, to=edit.to, before=edit.before.data, after=edit.data)
+                )
+            else:
+                before = None if edit.before is None else edit.before.data
+                steps.append(Step(kind="put", path=edit.path, before=before, after=edit.data))
+            facts += self._fact(edit.to if isinstance(edit, Move) else edit.path, edit.data)
+        operation = Operation(
+            id=secrets.token_hex(8),
+            verb=verb,
+            at=self.now(),
+            session=self.settings.session,
+            why=why,
+            steps=tuple(steps),
+            notes=tuple(facts),
+        )
+        held = operations.carry_out(self.vault, self.journal, self.versions, operation)
+        self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move)])
+
+    def _fact(self, path: str, data: bytes) -> list[NoteFact]:
+        if places.kind(path) not in ("memory", "archived"):
+            return []
+        try:
+            header = frontmatter.read(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            return []
+        known = header.values.get("id")
+        streak = header.values.get("streak")
+        if not isinstance(known, str):
+            return []
+        whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
+        return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole)]
+
+
+def body_hash(body: str) -> str:
+    """The hash by which a changed body is told, whatever its line ends and final newline."""
+    plain = body.replace("\r\n", "\n").strip()
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def machine_id(state_dir: Path | None) -> str:
+    """This machine's name in journals: kept in the user's state directory, made on first use."""
+    if state_dir is None:
+        return "local"
+    place = state_dir / "machine-id"
+    try:
+        found = files.read_bytes(place).decode("ascii").strip()
+        if found:
+            return found
+    except (VaultError, UnicodeDecodeError):
+        pass
+    made = f"m{secrets.token_hex(6)}"
+    files.make_folders(state_dir, 0o700)
+    files.write_state(place, made.encode("ascii"), durable=True)
+    return made

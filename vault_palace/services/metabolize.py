@@ -1,0 +1,199 @@
+"""The daily ageing: read what is due from the index, let the rules decide, carry each decision out.
+
+A dry run is the same plan, printed. A real run reads and decides each note again at the moment it acts,
+holds the lock for one note at a time, and skips and reports what a person is editing (SPEC §5, §6.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from vault_palace.core import rules
+from vault_palace.core.errors import InvalidArguments, LockTimeout, NoteChanged, VaultError
+from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
+from vault_palace.services import finding, quiet, relocate
+from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
+from vault_palace.services.house import House, Put
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a run has done so far."""
+
+    promoted: list[str] = field(default_factory=list)
+    archived: list[str] = field(default_factory=list)
+    decaying: list[str] = field(default_factory=list)
+    skipped: list[SkippedAnswer] = field(default_factory=list)
+    cancelled: bool = False
+
+
+def metabolize(
+    house: House,
+    *,
+    dry_run: bool = False,
+    confirm: bool = False,
+    days_threshold: int | None = None,
+    force: bool = False,
+    automatic: bool = False,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> MetabolizeAnswer:
+    """Age the vault by one look at the calendar, and answer what moved and why.
+
+    *dry_run* writes nothing: no byte, no time stamp, no journal line. A real run needs *confirm*.
+    *days_threshold* replaces both 7s of row 1 for this run; *force* lets go what the brakes hold back.
+    *cancelled* is asked between notes.
+    """
+    if days_threshold is not None and (isinstance(days_threshold, bool) or days_threshold < 0):
+        raise InvalidArguments(
+            f"days_threshold {days_threshold!r} is not a number of days.",
+            hint="Use 0 or more.",
+            argument="days_threshold",
+        )
+    if not dry_run:
+        house.writable()
+        house.destructive("metabolize", confirm)
+        quiet.flush_touches(house)
+    house.refresh(if_older=0)
+    seen = house.shelf.memories()
+    sources = house.shelf.sources()
+    plan = rules.plan(
+        tuple(seen.values()),
+        sources,
+        house.now(),
+        house.policy(),
+        days_threshold=days_threshold,
+        force=force,
+        automatic=automatic,
+    )
+    if dry_run:
+        return _answer(_foreseen(house, plan), plan, len(seen), dry_run=True)
+    run = _carry_out(house, plan, sources, days_threshold, progress, cancelled)
+    if not run.cancelled:
+        house.policy_applied()
+    return _answer(run, plan, len(seen), dry_run=False)
+
+
+def _foreseen(house: House, plan: Plan) -> _Run:
+    run = _Run()
+    for decision in plan.decisions:
+        if decision.to == ARCHIVE:
+            run.archived.append(relocate.archive_place(house, decision.path))
+        elif decision.to is not None:
+            run.promoted.append(_promoted_path(decision))
+        elif decision.after.status is Status.DECAYING:
+            run.decaying.append(decision.path)
+    return run
+
+
+def _promoted_path(decision: Decision) -> str:
+    _, _, rest = decision.path.partition("/")
+    return f"{Layer(decision.to or '').folder}/{rest}"
+
+
+def _carry_out(
+    house: House,
+    plan: Plan,
+    sources: Mapping[str, Collection[str]],
+    days_threshold: int | None,
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> _Run:
+    run = _Run()
+    gone = {decision.path for decision in plan.decisions if decision.to == ARCHIVE}
+    total = len(plan.decisions)
+    held = {decision.path for decision in plan.waiting}
+    for number, decision in enumerate(plan.decisions, 1):
+        if cancelled is not None and cancelled():
+            run.cancelled = True
+            break
+        if decision.changed or house.shelf.needs_writing(decision.path):
+            backlinks = len(set(sources.get(decision.path, ())) - gone - {decision.path})
+            try:
+                _act(house, decision, backlinks, days_threshold, run, held=decision.path in held)
+            except LockTimeout:
+                raise
+            except VaultError as error:
+                run.skipped.append(SkippedAnswer(path=decision.path, reason=str(error)))
+        elif decision.after.status is Status.DECAYING:
+            run.decaying.append(decision.path)
+        if progress is not None:
+            progress(number, total, decision.path)
+    return run
+
+
+def _act(
+    house: House, planned: Decision, backlinks: int, days_threshold: int | None, run: _Run, *, held: bool
+) -> None:
+    """Decide the note again as it is now, and do it; what changed since the plan waits for the next run."""
+    note = house.look(planned.path)
+    busy = quiet.attended(house, note, body=planned.to is not None)
+    if busy:
+        run.skipped.append(SkippedAnswer(path=note.path, reason=busy))
+        return
+    memory = house.memory_of(note)
+    policy, now = house.policy(), house.now()
+    fresh = rules.decide(memory, backlinks, now, policy, days_threshold=days_threshold, hold=held)
+    if fresh.to != planned.to:
+        run.skipped.append(
+            SkippedAnswer(path=note.path, reason="it changed while the run went on; judged next time")
+        )
+        return
+    try:
+        with house.locked():
+            if fresh.to == ARCHIVE:
+                text = house.archived_text(note, "decayed", after=fresh.after)
+                done = relocate.carry(
+                    house,
+                    note,
+                    relocate.archive_place(house, note.path),
+                    text,
+                    verb="archive",
+                    why=fresh.reason,
+                )
+                run.archived.append(done.path)
+            elif fresh.to is not None:
+                text = house.with_memory(note, note.editable, fresh.after, {})
+                to = finding.free_place(house, _promoted_path(fresh), besides=note.path)
+                done = relocate.carry(house, note, to, text, verb="promote", why=fresh.reason)
+                run.promoted.append(done.path)
+            else:
+                text = house.with_memory(note, note.editable, fresh.after, {})
+                if text != note.text:
+                    edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
+                    house.perform("settle", [edit], why=fresh.reason)
+                if fresh.after.status is Status.DECAYING:
+                    run.decaying.append(note.path)
+    except NoteChanged:
+        run.skipped.append(SkippedAnswer(path=note.path, reason="it is being edited; judged next time"))
+
+
+def shown(decision: Decision) -> DecisionAnswer:
+    """A decision as an answer holds it."""
+    return DecisionAnswer(path=decision.path, to=decision.to, rule=decision.rule, reason=decision.reason)
+
+
+def _answer(run: _Run, plan: Plan, scanned: int, *, dry_run: bool) -> MetabolizeAnswer:
+    told = [
+        shown(decision)
+        for decision in plan.decisions
+        if decision.to is not None or decision.after.status is Status.DECAYING
+    ]
+    return MetabolizeAnswer(
+        dry_run=dry_run,
+        scanned=scanned,
+        promoted_count=len(run.promoted),
+        archived_count=len(run.archived),
+        decaying_count=len(run.decaying),
+        promoted=run.promoted,
+        archived=run.archived,
+        decaying=run.decaying,
+        decisions=told,
+        waiting=[shown(decision) for decision in plan.waiting],
+        skipped=run.skipped,
+        note=plan.brake,
+        cancelled=run.cancelled,
+    )

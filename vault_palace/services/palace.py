@@ -1,0 +1,196 @@
+"""The palace: one method a verb. Both surfaces call these and only render what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from vault_palace.core.model import Problem
+from vault_palace.services import curate, metabolize, quiet, recall, recover, relocate, remember
+from vault_palace.services.answers import (
+    FindAnswer,
+    HealthAnswer,
+    MapAnswer,
+    MapEditAnswer,
+    MetabolizeAnswer,
+    MoveAnswer,
+    PurgeAnswer,
+    RateAnswer,
+    ReadAnswer,
+    RecoverAnswer,
+    ReindexAnswer,
+    RestoreAnswer,
+    SearchAnswer,
+    StatusAnswer,
+    WriteAnswer,
+)
+from vault_palace.services.house import House, Limits, PalaceSettings
+
+__all__ = ["Limits", "Palace", "PalaceSettings"]
+
+
+class Palace:
+    """A vault with its verbs. Safe to use from several threads; close it when done.
+
+    Each method's contract is its function's in `services/`: what it answers (the keys of SPEC §9), what
+    it refuses. Every refusal is a `VaultError`.
+    """
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+
+    @classmethod
+    def open(cls, root: Path, *, settings: PalaceSettings | None = None) -> Palace:
+        """The palace at *root*, unfinished operations recovered; refused when *root* holds none."""
+        palace = cls(House.open(root, settings or PalaceSettings()))
+        if not palace.house.read_only():
+            recover.at_start(palace.house)
+        return palace
+
+    def close(self) -> None:
+        """Write what is still to be written and let the cache go."""
+        try:
+            quiet.flush_touches(self.house)
+        finally:
+            self.house.close()
+
+    def __enter__(self) -> Palace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(
+        self,
+        content: str,
+        *,
+        layer: str | None = None,
+        path: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        density: float | None = None,
+        source_session: str | None = None,
+        mode: str = "create",
+        if_rev: str | None = None,
+        supersedes: str | Sequence[str] | None = None,
+    ) -> WriteAnswer:
+        return remember.write(
+            self.house,
+            content,
+            layer=layer,
+            path=path,
+            title=title,
+            tags=tags,
+            density=density,
+            source_session=source_session,
+            mode=mode,
+            if_rev=if_rev,
+            supersedes=supersedes,
+        )
+
+    def read(
+        self,
+        *,
+        path: str | None = None,
+        id: str | None = None,
+        title: str | None = None,
+        max_tokens: int | None = None,
+        section: str | None = None,
+        touch: bool = True,
+    ) -> ReadAnswer:
+        return recall.read(
+            self.house, path=path, id=id, title=title, max_tokens=max_tokens, section=section, touch=touch
+        )
+
+    def find(self, query: str, *, layer: str | None = None, max_tokens: int | None = None) -> FindAnswer:
+        return recall.find(self.house, query, layer=layer, max_tokens=max_tokens)
+
+    def search(
+        self,
+        query: str,
+        *,
+        room: str | None = None,
+        layer: str | None = None,
+        tags: Sequence[str] | None = None,
+        min_density: float | None = None,
+        limit: int = 10,
+        max_tokens: int | None = None,
+        cursor: str | None = None,
+    ) -> SearchAnswer:
+        return recall.search(
+            self.house,
+            query,
+            room=room,
+            layer=layer,
+            tags=tags,
+            min_density=min_density,
+            limit=limit,
+            max_tokens=max_tokens,
+            cursor=cursor,
+        )
+
+    def rate(
+        self,
+        *,
+        path: str | None = None,
+        id: str | None = None,
+        density: float | None = None,
+        pinned: bool | None = None,
+        decay_days: float | None = None,
+    ) -> RateAnswer:
+        return remember.rate(
+            self.house, path=path, id=id, density=density, pinned=pinned, decay_days=decay_days
+        )
+
+    def metabolize(
+        self,
+        *,
+        dry_run: bool = False,
+        confirm: bool = False,
+        days_threshold: int | None = None,
+        force: bool = False,
+        progress: Callable[[int, int, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> MetabolizeAnswer:
+        return metabolize.metabolize(
+            self.house,
+            dry_run=dry_run,
+            confirm=confirm,
+            days_threshold=days_threshold,
+            force=force,
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    def purge(self, path: str, *, reason: str = "unspecified", confirm: bool = False) -> PurgeAnswer:
+        return relocate.purge(self.house, path, reason=reason, confirm=confirm)
+
+    def restore(self, path: str, *, to_layer: str | None = None) -> RestoreAnswer:
+        return relocate.restore(self.house, path, to_layer=to_layer)
+
+    def move(self, source: str, dest_layer: str, *, new_path: str | None = None) -> MoveAnswer:
+        return relocate.move(self.house, source, dest_layer, new_path=new_path)
+
+    def read_map(self, max_tokens: int | None = None) -> MapAnswer:
+        return curate.read_map(self.house, max_tokens)
+
+    def update_map(self, action: str, link: str) -> MapEditAnswer:
+        return curate.update_map(self.house, action, link)
+
+    def recover(self) -> RecoverAnswer:
+        return recover.recover(self.house)
+
+    def health(self) -> HealthAnswer:
+        return curate.health(self.house)
+
+    def status(self) -> StatusAnswer:
+        return curate.status(self.house)
+
+    def check(self) -> list[Problem]:
+        return curate.check(self.house)
+
+    def reindex(self) -> ReindexAnswer:
+        return curate.reindex(self.house)

@@ -1,0 +1,69 @@
+"""The policy of a vault: its `Policy.md`, else Sediment Palace's `policy.yaml`, else the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vault_palace.core import frontmatter
+from vault_palace.core.errors import NotFound, VaultError
+from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Problem
+from vault_palace.core.policy import Policy, read_old_policy, read_policy
+from vault_palace.services.zones import machine_zone, zone_of
+from vault_palace.storage.vault import Vault
+
+
+def read(vault: Vault, last_good: Policy | None) -> tuple[Policy, tuple[Problem, ...]]:
+    """The policy in force and what is wrong with its text. A bad value never stops anything.
+
+    *last_good* (None before there was one) stands in for values that cannot be read.
+    """
+    problems: list[Problem] = []
+    zone, doubt = machine_zone()
+    if last_good is None:
+        last_good = Policy(zone=zone)
+    elif not last_good.timezone:
+        last_good = replace(last_good, zone=zone)
+    try:
+        text = vault.read(POLICY_NOTE).data.decode("utf-8")
+    except NotFound:
+        policy, found = _read_old(vault, Policy(zone=zone))
+    except (VaultError, UnicodeDecodeError) as error:
+        problems.append(
+            _problem(POLICY_NOTE, "bad_policy", f"It cannot be read: {error} The last good one counts.")
+        )
+        policy, found = last_good, ()
+    else:
+        header = frontmatter.read(text)
+        if header.problem is not None:
+            message = f"The header does not parse: {header.problem.message} The last good one counts."
+            problems.append(
+                Problem(path=POLICY_NOTE, line=header.problem.line, code="bad_policy", message=message)
+            )
+            policy, found = last_good, ()
+        else:
+            policy, found = read_policy(header.values, header.lines, last_good=last_good, zone_of=zone_of)
+    if not policy.timezone:
+        policy = replace(policy, zone=zone)
+        if doubt:
+            problems.append(_problem(POLICY_NOTE, "no_zone", doubt))
+    return policy, (*problems, *found)
+
+
+def _read_old(vault: Vault, default: Policy) -> tuple[Policy, tuple[Problem, ...]]:
+    try:
+        text = vault.read(OLD_POLICY).data.decode("utf-8")
+    except NotFound:
+        return default, ()
+    except (VaultError, UnicodeDecodeError) as error:
+        return default, (_problem(OLD_POLICY, "bad_policy", f"It cannot be read: {error}"),)
+    header = frontmatter.read(f"---\n{text}\n---\n")
+    if header.problem is not None:
+        line = max(header.problem.line - 1, 0)
+        return default, (
+            Problem(path=OLD_POLICY, line=line, code="bad_policy", message=header.problem.message),
+        )
+    return read_old_policy(dict(header.values), last_good=default)
+
+
+def _problem(path: str, code: str, message: str) -> Problem:
+    return Problem(path=path, line=0, code=code, message=message)

@@ -1,0 +1,110 @@
+"""Giving way to a person: waiting until a note is quiet, and counting a use when it is (SPEC §4, §6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from vault_palace.core import rules
+from vault_palace.core.errors import Busy, Conflict, LockTimeout, NotFound, VaultError
+from vault_palace.services.attention import open_notes, seconds_since
+from vault_palace.services.house import House, Note, Put
+
+# How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
+PATIENCE_SECONDS = 10.0
+LOOK_SECONDS = 0.2
+
+
+def attended(house: House, note: Note, *, body: bool) -> str:
+    """Why a person's attention forbids a change now, in words; empty when it does not (SPEC §6.3).
+
+    *body*: the change replaces the body, moves, archives or renames the note.
+    """
+    policy, now = house.policy(), house.now()
+    age = seconds_since(note.stored.mark.mtime_ns, now)
+    if age >= max(policy.quiet_seconds, policy.settle_minutes * 60):
+        return ""
+    if house.journal.accounts_for(note.stored.fingerprint):
+        return ""
+    if age < policy.quiet_seconds:
+        return "it was changed outside a moment ago"
+    if body and age < policy.settle_minutes * 60 and note.path in open_notes(house.vault):
+        left = policy.settle_minutes - age / 60
+        return (
+            f"it is open in Obsidian and was edited {age / 60:.0f} minutes ago;"
+            f" try again in {max(left, 1):.0f} minutes"
+        )
+    return ""
+
+
+def wait_quiet(house: House, paths: Sequence[str], *, body: bool = False) -> None:
+    """Wait until nobody has changed *paths* for Policy's `quiet_seconds`; `Busy` after 10 s."""
+    waited = 0.0
+    while True:
+        reason = path = ""
+        for path in paths:
+            try:
+                reason = attended(house, house.look(path), body=body)
+            except NotFound:
+                continue
+            if reason:
+                break
+        if not reason:
+            return
+        if waited >= PATIENCE_SECONDS or "open in Obsidian" in reason:
+            raise Busy(
+                f"{path} is being edited: {reason}.", hint="Retry later; appending works at once.", path=path
+            )
+        house.settings.sleep(LOOK_SECONDS)
+        waited += LOOK_SECONDS
+
+
+def touch(house: House, note: Note) -> None:
+    """Count a use of *note* now, or as soon as it is quiet; reading never waits and never fails for it.
+
+    A second use on one day that would change nothing but the clock time is not written: every rule
+    counts days.
+    """
+    if note.memory is None or note.kind != "memory" or note.header.problem is not None or house.read_only():
+        return
+    with house.guard:
+        house.touches[note.path] = house.now()
+    flush_touches(house, only=note.path)
+
+
+def flush_touches(house: House, only: str | None = None) -> None:
+    """Write the uses that still wait. What cannot be written now goes on waiting."""
+    with house.guard:
+        waiting = [(path, at) for path, at in house.touches.items() if only in (None, path)]
+    for path, at in waiting:
+        try:
+            done = _write_touch(house, path, at)
+        except (Busy, Conflict, LockTimeout):
+            done = False
+        except VaultError:
+            done = True  # gone, malformed or not writable: a use is not worth an error
+        if done:
+            with house.guard:
+                if house.touches.get(path) == at:
+                    del house.touches[path]
+
+
+def _write_touch(house: House, path: str, at: datetime) -> bool:
+    note = house.look(path)
+    if note.memory is None or note.kind != "memory":
+        return True
+    if attended(house, note, body=False):
+        return False
+    policy = house.policy()
+    after = rules.touch(note.memory, at, policy)
+    same_day = note.memory.last_touched.date() == after.last_touched.date()
+    if same_day and replace(after, last_touched=note.memory.last_touched) == note.memory and note.untouched:
+        return True
+    text = house.with_memory(note, note.editable, after, {})
+    if text != note.text:
+        with house.locked():
+            house.perform(
+                "touch", [Put(path=path, before=note.stored, data=text.encode("utf-8"))], why="read"
+            )
+    return True

@@ -1,0 +1,221 @@
+"""Reading and finding: one note whole or by section, and the notes that a question is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vault_palace.core import budget, frontmatter
+from vault_palace.core import memory as memories
+from vault_palace.core import text as texts
+from vault_palace.core.dates import show_day
+from vault_palace.core.errors import BudgetExceeded, InvalidArguments, NotFound, VaultError
+from vault_palace.index import search as searching
+from vault_palace.services import finding, quiet
+from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
+from vault_palace.services.house import House, Note
+
+READ_TOKENS = 6_000  # what a read answers when the caller names no budget
+SEARCH_TOKENS = 2_000
+BACKLINKS_SHOWN = 50
+SNIPPET = 160
+RELATED = 5
+RELATED_CHARACTERS = 400
+LIMIT_MAX = 100
+
+
+def read(
+    house: House,
+    *,
+    path: str | None = None,
+    id: str | None = None,
+    title: str | None = None,
+    max_tokens: int | None = None,
+    section: str | None = None,
+    touch: bool = True,
+) -> ReadAnswer:
+    """One note: its properties, its text and its rev. Reading by path needs no cache.
+
+    Reading a memory is a use (SPEC §4) unless *touch* is false; the note is never waited for. A text
+    over *max_tokens* is cut, and `more` says how to get the rest.
+    """
+    finding.plain(path=path, id=id, title=title, section=section)
+    note = finding.one(house, path=path, id=id, title=title)
+    shown = re.sub(r"\A\r?\n", "", note.header.body) if note.header.present else note.header.body
+    warnings: list[str] = []
+    if note.text is None:
+        shown = note.stored.data.decode("utf-8", "replace")
+        warnings.append("The file is not UTF-8 text; what cannot be read is shown as �.")
+    elif note.header.problem is not None:
+        warnings.append(
+            f"The header does not parse (line {note.header.problem.line}): {note.header.problem.message}"
+        )
+    if section:
+        shown = budget.section(shown, section)
+    most = READ_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
+    cut, truncated = budget.cut(shown, most)
+    answer = ReadAnswer(
+        path=note.path,
+        title=frontmatter.display_title(note.header, note.stem),
+        metadata=frontmatter.shown(note.header),
+        content=cut,
+        rev=memories.rev(note.header, house.policy(), note.layer),
+        backlinks=house.shelf.backlinks(note.path)[:BACKLINKS_SHOWN],
+        truncated=truncated,
+        warnings=warnings,
+    )
+    if truncated:
+        answer["more"] = _more(shown, most)
+    if touch:
+        quiet.touch(house, note)
+    return answer
+
+
+def _more(text: str, most: int) -> str:
+    headings = budget.outline(text)
+    whole = budget.tokens(text)
+    hint = f"About {whole} tokens in all, {most} shown. Ask for more with max_tokens"
+    if headings:
+        return f"{hint}, or for one section: {'; '.join(headings[:20])}."
+    return f"{hint}={whole + 50}." if whole else f"{hint}."
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or value < 1:
+        raise InvalidArguments(
+            f"{name} {value!r} is not a positive number.", hint="Use 100 or more.", argument=name
+        )
+    return value
+
+
+def find(house: House, query: str, *, layer: str | None = None, max_tokens: int | None = None) -> FindAnswer:
+    """`read_memory` by query: the memories of *layer* (or of all) that *query* is about."""
+    limit = house.settings.limits.query
+    if len(query) > limit:
+        raise _too_long("query", len(query), limit)
+    found = search(house, query, layer=layer, max_tokens=max_tokens)
+    return FindAnswer(
+        query=query, layer=layer, matches=found["matches"], cursor=found["cursor"], note=found["note"]
+    )
+
+
+def _too_long(name: str, length: int, limit: int) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"{name} has {length} characters; at most {limit} are taken.",
+        hint="Use the few words that matter.",
+        argument=name,
+        limit=limit,
+    )
+
+
+def search(
+    house: House,
+    query: str,
+    *,
+    room: str | None = None,
+    layer: str | None = None,
+    tags: Sequence[str] | None = None,
+    min_density: float | None = None,
+    limit: int = 10,
+    max_tokens: int | None = None,
+    cursor: str | None = None,
+) -> SearchAnswer:
+    """The memories that hold any word of *query*, best first, each with where and why it matched.
+
+    Filters narrow it: *room* (`01_Shallow/ideas`, `ideas` in every layer, a layer's name), *layer*,
+    *tags* (all of them, nested ones included), *min_density*. Searching is not a use.
+    """
+    limits = house.settings.limits
+    for name, value, most in (("query", query, limits.query), ("room", room or "", limits.room)):
+        if len(value) > most:
+            raise _too_long(name, len(value), most)
+    finding.plain(query=query, room=room, layer=layer, cursor=cursor)
+    if isinstance(limit, bool) or not 1 <= limit <= LIMIT_MAX:
+        raise InvalidArguments(
+            f"limit {limit!r} is not between 1 and {LIMIT_MAX}.",
+            hint="Page with the cursor.",
+            argument="limit",
+        )
+    chosen = finding.layer_named(layer) if layer else None
+    house.refresh()
+    place = room or ""
+    shelf = house.shelf
+    if not shelf.ask(lambda cache: searching.room_exists(cache, place)) and not _on_disk(house, place):
+        raise NotFound(
+            f"There is no room {room!r}.",
+            hint=f"Rooms: {', '.join(shelf.rooms()[:20]) or 'none yet'}.",
+            room=room,
+        )
+
+    def page(size: int) -> searching.Hits:
+        return shelf.ask(
+            lambda cache: searching.search(
+                cache,
+                query,
+                room=place,
+                layer=chosen,
+                tags=tuple(tags or ()),
+                min_density=min_density,
+                limit=size,
+                cursor=cursor,
+            )
+        )
+
+    hits = page(limit)
+    matches: list[Match] = []
+    note, following = hits.hint, hits.cursor
+    left = SEARCH_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
+    for number, hit in enumerate(hits.hits):
+        match = _match(house, hits.terms, hit)
+        if match is None:
+            continue  # gone since the last comparison; the next one forgets it
+        left -= budget.tokens(" ".join(str(value) for value in match.values()))
+        if matches and left < 0:
+            following = page(number).cursor
+            cut = f"{len(hits.hits) - number} more did not fit max_tokens; the cursor brings them."
+            note = f"{note} {cut}".strip()
+            break
+        matches.append(match)
+    return SearchAnswer(
+        room=place, query=query, matches=matches, total=hits.total, cursor=following, note=note
+    )
+
+
+def _on_disk(house: House, room: str) -> bool:
+    """Whether *room* is a folder of some layer that holds no note yet."""
+    folders = searching.folders_of(room) or ()
+    return any(house.vault.is_folder(folder) for folder in folders)
+
+
+def related(house: House, note: Note) -> list[Related]:
+    """The memories that are most like *note*, as links ready to paste; its own title is the question."""
+    question = f"{note.stem} {note.header.body[:RELATED_CHARACTERS]}"
+    try:
+        hits = house.shelf.ask(lambda cache: searching.search(cache, question, limit=RELATED + 1))
+    except VaultError:
+        return []
+    return [
+        Related(path=hit.path, title=hit.note.title, link=f"[[{hit.note.stem}]]", why=hit.why)
+        for hit in hits.hits
+        if hit.path != note.path
+    ][:RELATED]
+
+
+def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> Match | None:
+    try:
+        note = house.look(hit.path)
+    except VaultError:
+        return None
+    body = note.header.body if note.text is not None else ""
+    memory = note.memory
+    return Match(
+        path=note.path,
+        snippet=texts.excerpt(body, terms, SNIPPET),
+        id=note.id,
+        title=frontmatter.display_title(note.header, note.stem),
+        layer=note.layer.value if note.layer else "",
+        density=memory.density if memory else None,
+        age_days=(house.today() - memory.created.date()).days if memory else None,
+        decays_on=show_day(memory.decays_on) if memory and memory.decays_on else None,
+        why=hit.why,
+    )

@@ -1,0 +1,64 @@
+"""After a crash: finish or undo what was begun, and say what only a person can decide (SPEC §8)."""
+
+from __future__ import annotations
+
+from vault_palace.services.answers import RecoverAnswer, RecoveredAnswer
+from vault_palace.services.house import House
+from vault_palace.storage import operations
+from vault_palace.storage.journal import old_operations
+
+
+def recover(house: House) -> RecoverAnswer:
+    """Bring every unfinished operation of this machine to its end or its beginning; repeat safely.
+
+    Operations of other machines, and those that Sediment Palace left open, are reported and not touched.
+    """
+    house.writable()
+    with house.locked():
+        found = operations.recover(house.vault, house.journal, house.versions)
+    if found:
+        house.refresh(if_older=0)
+    recovered = [
+        RecoveredAnswer(
+            operation_id=item.op,
+            operation=item.verb,
+            status=item.status,
+            path=item.path,
+            detail=item.detail,
+        )
+        for item in found
+    ]
+    foreign = [
+        RecoveredAnswer(
+            operation_id=entry.op,
+            operation=entry.verb,
+            status="open",
+            path=entry.steps[0].path if entry.steps else "",
+            detail=f"{entry.machine} began it; it recovers when it runs there.",
+        )
+        for entry in house.journal.elsewhere()
+    ]
+    foreign += [
+        RecoveredAnswer(
+            operation_id="",
+            operation="",
+            status="open",
+            path=old.path,
+            detail=f"line {old.line}: {old.message}",
+        )
+        for old in old_operations(house.vault)
+    ]
+    ended = sum(item["status"] != "open" for item in recovered)
+    return RecoverAnswer(
+        unresolved_count=len(recovered) + len(foreign),
+        recovered_count=ended,
+        recovered=recovered + foreign,
+    )
+
+
+def at_start(house: House) -> None:
+    """Recover what this machine left unfinished; a vault where that is not the case is not written to."""
+    if not house.journal.unfinished():
+        return
+    with house.locked():
+        operations.recover(house.vault, house.journal, house.versions)

@@ -1,0 +1,203 @@
+"""Moving notes: to another layer or room, to the archive and back, with every link kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vault_palace.core import links, names, places, rules
+from vault_palace.core import memory as memories
+from vault_palace.core.errors import (
+    BudgetExceeded,
+    Conflict,
+    InvalidArguments,
+    NoteChanged,
+    VaultError,
+)
+from vault_palace.core.model import Layer
+from vault_palace.services import finding, quiet
+from vault_palace.services.answers import MoveAnswer, PurgeAnswer, RestoreAnswer
+from vault_palace.services.house import REDO, House, Move, Note, Put
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a move did: the new path, links rewritten, and the notes whose links it had to leave."""
+
+    path: str
+    rewritten: int
+    left: tuple[str, ...]
+
+
+def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) -> Moved:
+    """Take *note* to the free place *to* with *text*, rewriting each link that would break (SPEC §3).
+
+    One operation: all or nothing. A referrer that cannot be written is left and listed.
+    """
+    edits: list[Put | Move] = []
+    left: list[str] = []
+    rewritten = 0
+    if house.shelf.links_may_change(note.path, to):
+        before, after = house.shelf.resolvers(note.path, to)
+        moved = {note.path: to}
+        text, count = links.rewrite(
+            text, old_source=note.path, new_source=to, before=before, after=after, moved=moved
+        )
+        rewritten += count
+        for path in house.shelf.referrers(note.path, to):
+            if path == note.path:
+                continue
+            try:
+                other = house.look(path)
+                changed, count = links.rewrite(
+                    other.editable, old_source=path, new_source=path, before=before, after=after, moved=moved
+                )
+            except VaultError as error:
+                left.append(f"{path}: {error}")
+                continue
+            if not count:
+                continue
+            if not house.vault.is_writable(path):
+                left.append(f"{path}: no permission to write")
+                continue
+            rewritten += count
+            edits.append(Put(path=path, before=other.stored, data=changed.encode("utf-8")))
+    edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
+    house.perform(verb, edits, why=why)
+    return Moved(path=to, rewritten=rewritten, left=tuple(left))
+
+
+def move(house: House, source: str, dest_layer: str, *, new_path: str | None = None) -> MoveAnswer:
+    """Move a memory to *dest_layer*, into *new_path* there or (without it) into the room it is in.
+
+    Its links keep leading to it. A taken explicit destination raises `Exists`; nothing is overwritten.
+    """
+    house.writable()
+    finding.plain(source=source, new_path=new_path)
+    layer = finding.layer_named(dest_layer)
+    for _ in range(REDO):
+        note = finding.memory_note(house, source)
+        quiet.wait_quiet(house, [note.path], body=True)
+        note = house.look(note.path)
+        memory = house.memory_of(note)
+        to = _destination(house, note, layer, new_path)
+        if to == note.path:
+            return MoveAnswer(source=note.path, destination=to, links_rewritten=0, links_left=[])
+        text = note.editable
+        if layer is not note.layer:
+            after = rules.move_to(memory, layer, house.now(), house.policy())
+            text = house.with_memory(note, text, after, {})
+        else:
+            house.refuse_malformed(note)
+        try:
+            with house.locked():
+                done = carry(house, note, to, text, verb="move", why=f"moved to {layer.value}")
+        except NoteChanged:
+            continue
+        return MoveAnswer(
+            source=note.path,
+            destination=done.path,
+            links_rewritten=done.rewritten,
+            links_left=list(done.left),
+        )
+    raise Conflict(f"{source} keeps changing.", hint="Repeat the call.", path=source)
+
+
+def _destination(house: House, note: Note, layer: Layer, new_path: str | None) -> str:
+    if new_path:
+        is_room = new_path.endswith("/")
+        clean = names.note_path(new_path.rstrip("/")).removesuffix(".md")
+        head, _, rest = clean.partition("/")
+        folder = Layer.of_folder(head)
+        if folder is not None and (rest or is_room):
+            if folder is not layer:
+                raise InvalidArguments(
+                    f"new_path lies in {folder.folder}, but dest_layer is {layer.value}.",
+                    hint="Give new_path relative to the layer.",
+                    argument="new_path",
+                )
+            clean = rest
+        room, stem = (clean, note.stem) if is_room else (clean.rpartition("/")[0], clean.rpartition("/")[2])
+    else:
+        room, stem = places.room_of(note.path), note.stem
+    folder_path = "/".join(part for part in (layer.folder, room) if part)
+    wanted = f"{folder_path}/{stem}.md"
+    if wanted == note.path:
+        return wanted
+    if new_path and names.key(wanted) != names.key(note.path):
+        finding.refuse_taken(house, wanted)
+    return finding.free_place(house, wanted, besides=note.path)
+
+
+def archive_place(house: House, path: str) -> str:
+    """A free place in the archive that mirrors the layer and room of *path*."""
+    return finding.free_place(house, places.archive_place(path), besides=path)
+
+
+def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool = False) -> PurgeAnswer:
+    """Take a memory to the archive now, with *reason*. Needs *confirm*; `restore` brings it back."""
+    house.writable()
+    finding.plain(path=path, reason=reason)
+    limit = house.settings.limits.reason
+    if len(reason) > limit:
+        raise BudgetExceeded(
+            f"reason has {len(reason)} characters; at most {limit} are taken.",
+            hint="Say it shorter.",
+            argument="reason",
+            limit=limit,
+        )
+    note = finding.memory_note(house, path)
+    house.destructive("purge_memory", confirm)
+    for _ in range(REDO):
+        quiet.wait_quiet(house, [note.path], body=True)
+        note = house.look(note.path)
+        house.refuse_malformed(note)
+        house.memory_of(note)
+        why = memories.purged(reason)
+        text = house.archived_text(note, why)
+        to = archive_place(house, note.path)
+        try:
+            with house.locked():
+                done = carry(house, note, to, text, verb="purge", why=why)
+        except NoteChanged:
+            continue
+        return PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
+    raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
+
+
+def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreAnswer:
+    """Bring an archived note back to the layer it came from, or to *to_layer*, links intact.
+
+    It counts as having entered the layer now, so that no rule undoes it the next night (SPEC §5).
+    """
+    house.writable()
+    finding.plain(path=path)
+    note = finding.archived_note(house, path)
+    for _ in range(REDO):
+        quiet.wait_quiet(house, [note.path], body=True)
+        note = house.look(note.path)
+        memory = house.memory_of(note)
+        layer = finding.layer_named(to_layer) if to_layer else _came_from(note)
+        after = rules.move_to(memory, layer, house.now(), house.policy())
+        text = house.with_memory(note, note.editable, after, {})
+        room = places.room_of(note.path)
+        folder = "/".join(part for part in (layer.folder, room) if part)
+        to = finding.free_place(house, f"{folder}/{note.stem}.md", besides=note.path)
+        try:
+            with house.locked():
+                done = carry(house, note, to, text, verb="restore", why="restored")
+        except NoteChanged:
+            continue
+        return RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)
+    raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
+
+
+def _came_from(note: Note) -> Layer:
+    """The layer that the archive's folders mirror, else the one the note names, else Shallow."""
+    parts = note.path.split("/")
+    if len(parts) > 2:
+        layer = Layer.of_folder(parts[1])
+        if layer is not None:
+            return layer
+    if note.reading is not None and note.reading.memory.recorded_layer is not None:
+        return note.reading.memory.recorded_layer
+    return Layer.SHALLOW

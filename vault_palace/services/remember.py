@@ -1,0 +1,429 @@
+"""Writing: a new memory, more text in one, its body replaced, its value rated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_values
+
+from vault_palace.core import content as contents
+from vault_palace.core import frontmatter, names, rules
+from vault_palace.core import memory as memories
+from vault_palace.core.dates import show_day
+from vault_palace.core.errors import (
+    BudgetExceeded,
+    Conflict,
+    Exists,
+    InvalidArguments,
+    NoteChanged,
+    NotFound,
+    UnsafeContent,
+)
+from vault_palace.core.model import Layer, Memory, Value
+from vault_palace.services import finding, quiet, recall
+from vault_palace.services.answers import RateAnswer, WriteAnswer
+from vault_palace.services.house import REDO, House, Note, Put
+
+MODES = ("create", "append", "replace")
+SEPARATOR = "\n"  # the blank line between header and text, which readers do not see
+TITLE_LENGTH = 60  # a title made from the text is cut at a word before this
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the caller said of the memory besides its text; None where nothing was said."""
+
+    density: float | None
+    tags: tuple[str, ...] | None
+    session: str | None
+
+    def properties(self, house: House) -> dict[str, Value]:
+        """The same as properties of a note that exists."""
+        found: dict[str, Value] = {}
+        if self.density is not None:
+            found |= {"density": self.density, "rated_on": show_day(house.today())}
+        if self.tags is not None:
+            found["tags"] = list(self.tags)
+        if self.session is not None:
+            found["source_session"] = self.session
+        return found
+
+
+def write(
+    house: House,
+    content: str,
+    *,
+    layer: str | None = None,
+    path: str | None = None,
+    title: str | None = None,
+    tags: Sequence[str] | None = None,
+    density: float | None = None,
+    source_session: str | None = None,
+    mode: str = "create",
+    if_rev: str | None = None,
+    supersedes: str | Sequence[str] | None = None,
+) -> WriteAnswer:
+    """Write a memory and return where it is, once it is on disk and found by the next search.
+
+    `create` makes a new note and never overwrites: a taken explicit *path* raises `Exists` with its
+    rev, a name that is taken elsewhere gets a number. `append` adds to a note, `replace` puts *content*
+    in place of its body if *if_rev* is still its rev. Refused: text over the limit, text that would run
+    in Obsidian (`UnsafeContent`), a path outside the layer (SPEC §9).
+    """
+    house.writable()
+    _check_text(house, content)
+    if mode not in MODES:
+        raise InvalidArguments(
+            f"mode {mode!r} is unknown.", hint=f"Use one of: {', '.join(MODES)}.", argument="mode"
+        )
+    finding.plain(path=path, title=title, source_session=source_session, if_rev=if_rev)
+    said = _Said(
+        density=None if density is None else _density(density),
+        tags=None if tags is None else tuple(clean_tags(tags)),
+        session=source_session or None,
+    )
+    older = [finding.find(house, name) for name in _listed(supersedes)]
+    if mode == "create":
+        return _create(house, content, layer, path, title, said, older)
+    return _change(house, content, layer, path, title, said, older, mode, if_rev)
+
+
+def _check_text(house: House, content: str) -> None:
+    finding.plain(content=content)
+    if not content.strip():
+        raise InvalidArguments("content is empty.", hint="Give the text to remember.", argument="content")
+    limit = house.settings.limits.content
+    if len(content) > limit:
+        raise BudgetExceeded(
+            f"content has {len(content)} characters; at most {limit} are taken.",
+            hint="Split it into several linked memories.",
+            argument="content",
+            limit=limit,
+        )
+    if house.policy().active_content == "allow":
+        return
+    found = contents.unsafe(content)
+    if found:
+        listed = "; ".join(f"line {item.line}: {item.what}" for item in found[:5])
+        raise UnsafeContent(
+            f"content would run or phone home when a person opens the note ({listed}).",
+            hint="Leave that out, or quote it as inline code or in a plain code fence.",
+            lines=[item.line for item in found[:20]],
+        )
+
+
+def _listed(value: str | Sequence[str] | None) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _density(value: float) -> float:
+    if isinstance(value, bool) or not 0 <= value <= 1:
+        raise InvalidArguments(
+            f"density {value!r} is not between 0 and 1.",
+            hint="0 is worthless, 1 essential.",
+            argument="density",
+        )
+    return round(float(value), 4)
+
+
+def clean_tags(tags: Sequence[str]) -> list[str]:
+    """*tags* as Obsidian holds them in properties: no `#`, no blanks, each once; refused if it cannot."""
+    cleaned: list[str] = []
+    for tag in tags:
+        finding.plain(tags=tag)
+        name = re.sub(r"\s+", "-", tag.strip().lstrip("#"))
+        if not name:
+            continue
+        if not re.fullmatch(r"[^\s#\[\]{},:\"'`|&*!%@<>=?\\^~;()$+.]+", name) or not re.search(
+            r"[^\d/_-]", name
+        ):
+            raise InvalidArguments(
+                f"{tag!r} cannot be a tag in Obsidian.",
+                hint="Use letters, digits, `_`, `-` and `/`, with at least one letter.",
+                argument="tags",
+            )
+        if name.casefold() not in {known.casefold() for known in cleaned}:
+            cleaned.append(name)
+    return cleaned
+
+
+def _title_of(content: str) -> str:
+    """A title for text that came without one: its first heading, else the start of its first line."""
+    lines = [line.strip() for line in content.splitlines() if line.strip()]
+    line = next((line for line in lines if line.startswith("#")), lines[0])
+    line = re.sub(r"[*_`\[\]|<>]|^\W+", "", line).strip()
+    if len(line) > TITLE_LENGTH:
+        line = line[:TITLE_LENGTH].rsplit(" ", 1)[0]
+    return line or "Memory"
+
+
+def target(
+    layer: str | None, path: str | None, title: str | None, content: str
+) -> tuple[Layer, str, str, bool]:
+    """Where a write goes: layer, room, stem, and whether the caller named the file itself.
+
+    *path* is relative to the layer; a leading layer folder is accepted when it does not contradict
+    *layer*. A *path* that ends with `/` is a room.
+    """
+    chosen = finding.layer_named(layer) if layer else None
+    room, stem, named = "", "", False
+    if path:
+        is_room = path.endswith("/")
+        clean = names.note_path(path.rstrip("/")).removesuffix(".md") if path.strip("/") else ""
+        head, _, rest = clean.partition("/")
+        folder = Layer.of_folder(head)
+        if folder is not None and (rest or is_room):
+            if chosen is not None and chosen is not folder:
+                raise InvalidArguments(
+                    f"path lies in {folder.folder}, but layer is {chosen.value}.",
+                    hint="Give the one or the other.",
+                    argument="path",
+                )
+            chosen, clean = folder, rest
+        if is_room:
+            room = clean
+        else:
+            room, _, stem = clean.rpartition("/")
+            named = True
+    if not stem:
+        stem = names.file_name(title or _title_of(content))
+    return chosen or Layer.SHALLOW, room, stem, named
+
+
+def _join(*parts: str) -> str:
+    return "/".join(part for part in parts if part)
+
+
+def _create(
+    house: House,
+    content: str,
+    layer: str | None,
+    path: str | None,
+    title: str | None,
+    said: _Said,
+    older: list[Note],
+) -> WriteAnswer:
+    where, room, stem, named = target(layer, path, title, content)
+    warnings = _warnings(content)
+    for _ in range(REDO):
+        folder = _join(where.folder, room)
+        if named:
+            finding.refuse_taken(house, _join(folder, f"{stem}.md"))
+        free = names.unique(stem, lambda name: finding.name_taken(house, name))
+        place = _join(folder, f"{free}.md")
+        memory = memories.new_memory(
+            place, where, now=house.now(), policy=house.policy(), density=said.density
+        )
+        values = memories.new_memory_properties(
+            memory,
+            id=house.new_id(),
+            rated=said.density is not None,
+            supersedes=[f"[[{note.stem}]]" for note in older],
+            tags=said.tags or (),
+            source_session=said.session,
+        )
+        if title and free != title:
+            values["aliases"] = [title]  # the file system could not hold it; Obsidian finds it by the alias
+        text = frontmatter.compose(values, SEPARATOR + content)
+        try:
+            with house.locked():
+                edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
+                edits += _superseded(older, free)
+                house.perform("write", edits, why="created")
+        except Exists:
+            if named:
+                finding.refuse_taken(house, place)
+            house.refresh()
+            continue
+        except NoteChanged:
+            older = [house.look(note.path) for note in older]
+            continue
+        if free != stem:
+            warnings.insert(0, f"The name {stem!r} was taken; the memory is called {free!r}.")
+        return _answer(house, place, "create", warnings)
+    raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=_join(where.folder, room))
+
+
+def _superseded(older: list[Note], newer: str) -> list[Put]:
+    edits = []
+    for note in older:
+        text = frontmatter.patch(note.editable, {"superseded_by": f"[[{newer}]]"})
+        edits.append(Put(path=note.path, before=note.stored, data=text.encode("utf-8")))
+    return edits
+
+
+def _warnings(content: str) -> list[str]:
+    return [
+        f"The body sets {name}:: inline; Dataview merges that with the property of that name."
+        for name in contents.inline_fields(content)
+    ]
+
+
+def _answer(house: House, path: str, mode: str, warnings: list[str]) -> WriteAnswer:
+    note = house.look(path)
+    return WriteAnswer(
+        saved_path=path,
+        id=note.id,
+        rev=memories.rev(note.header, house.policy(), note.layer),
+        mode=mode,
+        related=recall.related(house, note),
+        warnings=warnings,
+    )
+
+
+def _change(
+    house: House,
+    content: str,
+    layer: str | None,
+    path: str | None,
+    title: str | None,
+    said: _Said,
+    older: list[Note],
+    mode: str,
+    if_rev: str | None,
+) -> WriteAnswer:
+    place = _existing(house, layer, path, title)
+    if mode == "replace" and not if_rev:
+        raise Conflict(
+            f"replace needs if_rev: the rev of {place} that you read.",
+            hint="Read the note, then repeat with its rev.",
+            path=place,
+            rev=memories.rev(house.look(place).header, house.policy()),
+        )
+    warnings = _warnings(content)
+    for _ in range(REDO):
+        if mode == "replace":
+            quiet.wait_quiet(house, [place], body=True)
+        note = house.look(place)
+        if mode == "replace":
+            _same_rev(house, note, if_rev or "")
+            text = frontmatter.replace_body(note.editable, SEPARATOR + content)
+        else:
+            text = frontmatter.append_body(note.editable, content)
+        extra = said.properties(house)
+        if older:
+            extra["supersedes"] = [f"[[{other.stem}]]" for other in older]
+        notes: list[str] = []
+        if note.header.problem is None:
+            text = house.used(note, text, extra)
+        elif mode == "replace" or extra:
+            house.refuse_malformed(note)
+        else:
+            notes.append(
+                f"The header of {place} does not parse (line {note.header.problem.line}): text only."
+            )
+        try:
+            with house.locked():
+                edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
+                house.perform(mode, edits + _superseded(older, note.stem), why=f"{mode} by an agent")
+        except NoteChanged:
+            older = [house.look(other.path) for other in older]
+            continue
+        return _answer(house, place, mode, warnings + notes)
+    raise Conflict(f"{place} keeps changing.", hint="Read it again, then repeat.", path=place)
+
+
+def _existing(house: House, layer: str | None, path: str | None, title: str | None) -> str:
+    """The note that an append or a replace means; not found names where it is now, if it moved."""
+    if path:
+        where, room, stem, _ = target(layer, path, title, "")
+        wanted = _join(where.folder, room, f"{stem}.md")
+        if layer is None and not house.vault.exists(wanted):
+            given = names.note_path(path)
+            if house.vault.exists(given):
+                return given
+        if house.vault.exists(wanted):
+            return wanted
+        house.refresh(if_older=0)
+        moved = finding.paths_named(house, stem)
+        hint = f"It is now at {', '.join(moved)}." if moved else "Write it with mode create."
+        raise NotFound(f"{wanted} does not exist.", hint=hint, path=wanted, now_at=moved)
+    if title:
+        return finding.find(house, title).path
+    raise InvalidArguments("path or title is missing.", hint="Say which note is meant.", argument="path")
+
+
+def _same_rev(house: House, note: Note, if_rev: str) -> None:
+    rev = memories.rev(note.header, house.policy(), note.layer)
+    if rev != if_rev:
+        raise Conflict(
+            f"{note.path} has changed since you read it: its rev is {rev}, not {if_rev}.",
+            hint="Read it again, merge your change, then repeat with the new rev.",
+            path=note.path,
+            rev=rev,
+        )
+
+
+def rate(
+    house: House,
+    *,
+    path: str | None = None,
+    id: str | None = None,
+    density: float | None = None,
+    pinned: bool | None = None,
+    decay_days: float | None = None,
+) -> RateAnswer:
+    """Set how valuable a memory is (*density* 0…1), whether it is *pinned*, its lifetime in days.
+
+    Rating is not a use: `last_touched` stays (SPEC §4). Answers the values before and after.
+    """
+    house.writable()
+    if density is None and pinned is None and decay_days is None:
+        raise InvalidArguments(
+            "Nothing to set.", hint="Give density, pinned or decay_days.", argument="density"
+        )
+    if density is not None:
+        density = _density(density)
+    if decay_days is not None and (isinstance(decay_days, bool) or not 0 < decay_days <= 100_000):
+        raise InvalidArguments(
+            f"decay_days {decay_days!r} is not a number of days.",
+            hint="Use 1 to 100000.",
+            argument="decay_days",
+        )
+    place = finding.one(house, path=path, id=id).path
+    for _ in range(REDO):
+        quiet.wait_quiet(house, [place])
+        note = house.look(place)
+        memory = house.memory_of(note)
+        now, policy = house.now(), house.policy()
+        after = rules.settle(memory, now, policy)  # the days before a pin count as they were
+        extra: dict[str, Value] = {}
+        if density is not None:
+            after = with_values(after, density=density)
+            extra["rated_on"] = show_day(house.today())
+        if pinned is False and after.pinned:
+            after = rules.unpin(after, now, policy)
+        elif pinned is not None:
+            after = with_values(after, pinned=pinned)
+        if decay_days is not None:
+            after = with_values(after, decay_days=decay_days)
+        text = house.with_memory(note, note.editable, after, extra)
+        try:
+            with house.locked():
+                house.perform(
+                    "rate", [Put(path=place, before=note.stored, data=text.encode("utf-8"))], why="rated"
+                )
+        except NoteChanged:
+            continue
+        fresh = house.look(place)
+        assert note.memory is not None
+        rated = house.memory_of(fresh)
+        return RateAnswer(
+            path=place,
+            id=fresh.id,
+            before=_rating(note.memory, house),
+            after=_rating(rated, house),
+            decays_on=show_day(rated.decays_on) if rated.decays_on else None,
+            rev=memories.rev(fresh.header, policy, fresh.layer),
+        )
+    raise Conflict(f"{place} keeps changing.", hint="Repeat the call.", path=place)
+
+
+def _rating(memory: Memory, house: House) -> dict[str, object]:
+    lifetime = memory.decay_days
+    if lifetime is None:
+        lifetime = house.policy().lifetime(memory.layer)
+    return {"density": memory.density, "pinned": memory.pinned, "decay_days": lifetime}

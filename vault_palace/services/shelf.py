@@ -1,0 +1,400 @@
+"""The house's shelf: the search cache, kept in step with the notes, and what can be asked of it.
+
+`feed` takes in what a verb just wrote; `refresh` compares disk with cache by marks and reads only what
+differs. The cache's troubles are remembered and told, and never stop a change of a note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from vault_palace.core import frontmatter, links, names, places, resolve
+from vault_palace.core.changes import Mark, believable, compare
+from vault_palace.core.errors import NotFound, VaultError
+from vault_palace.core.model import Memory, Problem
+from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
+from vault_palace.storage.vault import Stored
+
+if TYPE_CHECKING:
+    from vault_palace.services.house import House, Note
+
+T = TypeVar("T")
+
+# A comparison is trusted for this long; a watcher that wakes it makes this unnecessary.
+FRESH_SECONDS = 2.0
+GONE_SECONDS = 0.1  # a missing file is believed gone when it is still missing after this (SPEC §6.5)
+BATCH = 200  # notes read between two commits, so that other writers get their turn
+
+
+class Shelf:
+    """The cache of one house. Any thread may call any method."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._guard = threading.RLock()
+        self._cache: Cache | None = None
+        self._resolver: resolve.Resolver | None = None
+        self._fresh_at: float | None = None
+        self._basis = ""
+        self.strays: tuple[Problem, ...] = ()
+        self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
+        self.lag = ""  # why the cache is behind, empty when it is not
+
+    @property
+    def cache(self) -> Cache:
+        """The open cache; opened on first use, empty when what was there cannot be used."""
+        with self._guard:
+            if self._cache is None:
+                # Zone and default density are in every cached memory: another policy, another cache.
+                self._basis = self._policy_basis()
+                self._cache = Cache.open(self.file, f"{self.house.vault.root}|{self._basis}")
+            return self._cache
+
+    @property
+    def file(self) -> Path:
+        """Where this vault's cache is: in the user's cache folder, never in the vault (SPEC §1)."""
+        folder = self.house.settings.cache_dir
+        if folder is None:
+            folder = self.house.vault.state / "cache"
+        root = str(self.house.vault.root)
+        return place_for(folder, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+
+    def close(self) -> None:
+        with self._guard:
+            if self._cache is not None:
+                self._cache.close()
+                self._cache = None
+
+    def ask(self, question: Callable[[Cache], T]) -> T:
+        """What *question* answers; a cache that turns out damaged is filled again and asked once more."""
+        try:
+            return question(self.cache)
+        except CacheLost:
+            self._forget()
+            self.refresh(if_older=0)
+            return question(self.cache)
+
+    def _forget(self) -> None:
+        with self._guard:
+            self._resolver = None
+            self._fresh_at = None
+
+    # -- keeping in step -----------------------------------------------------------------------------------
+
+    def refresh(self, if_older: float = FRESH_SECONDS) -> None:
+        """Compare disk with cache, unless that was done less than *if_older* seconds ago."""
+        with self._guard:
+            if self._fresh_at is not None and time.monotonic() - self._fresh_at < if_older:
+                return
+            try:
+                self._compare()
+                self.lag = ""
+            except CacheLost:
+                self._resolver = None
+                self._compare()
+            except CacheTrouble as error:
+                self.lag = str(error)
+                raise
+            self._fresh_at = time.monotonic()
+
+    def _compare(self) -> None:
+        cache = self.cache
+        if self._basis != self._policy_basis():
+            cache.clear()
+            self._basis = self._policy_basis()
+        survey = self.house.vault.survey()
+        self.strays = survey.strays
+        known = cache.marks()
+        changes = compare(known, survey.files)
+        self.doubts = ()
+        if not believable(changes, len(known)):
+            message = (
+                f"{len(known)} files were known, none is there: is a disk not mounted? Nothing was forgotten."
+            )
+            self.doubts = (Problem(path="", line=0, code="vault_empty", message=message),)
+            return
+        new = [*changes.added, *changes.modified]
+        for start in range(0, len(new), BATCH):
+            with cache.batch():
+                for path in new[start : start + BATCH]:
+                    self._take(cache, path, survey.files[path])
+        self._let_go(cache, changes.removed, survey.unreadable)
+        if changes:
+            self._resolver = None
+
+    def _policy_basis(self) -> str:
+        policy = self.house.policy()
+        return f"{policy.zone}|{policy.default_density}"
+
+    def _take(self, cache: Cache, path: str, mark: Mark) -> None:
+        if not places.is_note(path.rpartition("/")[2]):
+            cache.put_file(path, mark)
+            return
+        try:
+            stored = self.house.vault.read(path)
+        except NotFound:
+            return
+        except VaultError as error:
+            problem = Problem(path=path, line=0, code="unreadable", message=str(error))
+            cache.put(
+                IndexedNote(
+                    path=path, kind=places.kind(path), mark=mark, title=_stem(path), problems=(problem,)
+                )
+            )
+            return
+        known = cache.get(path)
+        if known is not None and known.fingerprint == stored.fingerprint:
+            cache.put_file(path, stored.mark)
+            return
+        cache.put(self.indexed(self.house.understand(path, stored)))
+
+    def _let_go(self, cache: Cache, removed: Sequence[str], unreadable: frozenset[str]) -> None:
+        missing = [
+            path
+            for path in removed
+            if not any(path == folder or path.startswith(f"{folder}/") for folder in unreadable)
+        ]
+        if not missing:
+            return
+        self.house.settings.sleep(GONE_SECONDS)
+        with cache.batch():
+            for path in missing:
+                if not self.house.vault.exists(path):
+                    cache.remove(path)
+
+    def feed(self, held: Mapping[str, Stored], gone: Iterable[str] = ()) -> None:
+        """Take in what was just written. Trouble is remembered; the next refresh catches up."""
+        try:
+            with self.cache.batch():
+                for path in gone:
+                    self.cache.remove(path)
+                for path, stored in held.items():
+                    mark = self.house.vault.mark(path) or stored.mark
+                    fresh = Stored(stored.data, stored.fingerprint, mark)
+                    self.cache.put(self.indexed(self.house.understand(path, fresh)))
+        except CacheTrouble as error:
+            self.lag = str(error)
+            self._fresh_at = None
+        with self._guard:
+            if self._resolver is not None:
+                for path in gone:
+                    self._resolver.remove(path)
+                for path in held:
+                    if path not in self._resolver:
+                        self._resolver.add(path)
+
+    def indexed(self, note: Note) -> IndexedNote:
+        """*note* as the cache holds it."""
+        text = note.text
+        scanned = links.scan(text) if text is not None else None
+        problems = list(note.reading.problems) if note.reading is not None else []
+        wrong = note.header.problem
+        if wrong is not None and note.reading is None:
+            problems.append(
+                Problem(path=note.path, line=wrong.line, code="bad_header", message=wrong.message)
+            )
+        if text is None:
+            problems = [
+                Problem(path=note.path, line=0, code="not_utf8", message="The file is not UTF-8 text.")
+            ]
+        if note.kind == "memory" and not names.linkable(note.stem):
+            message = "The name holds what links cannot hold; rename it in Obsidian."
+            problems.append(Problem(path=note.path, line=0, code="unlinkable_name", message=message))
+        tags = [*frontmatter.tags(note.header)]
+        if text is not None and scanned is not None:
+            tags += [tag.name for tag in links.tags(text)]
+        return IndexedNote(
+            path=note.path,
+            kind=note.kind,
+            mark=note.stored.mark,
+            fingerprint=note.stored.fingerprint,
+            body_hash=note.body_hash,
+            layer=note.layer if note.kind == "memory" else None,
+            room=places.room_of(note.path),
+            id=note.id,
+            title=frontmatter.display_title(note.header, note.stem),
+            memory=note.reading.memory if note.reading is not None else None,
+            properties=frontmatter.shown(note.header),
+            tags=tuple(dict.fromkeys(tags)),
+            aliases=tuple(frontmatter.aliases(note.header)),
+            links=tuple(
+                (link.path, links.link_key(link.path))
+                for link in (scanned.links if scanned else ())
+                if link.path
+            ),
+            problems=tuple(problems),
+            text=note.header.body if text is not None else note.stored.data.decode("utf-8", "replace"),
+        )
+
+    def rebuild(self) -> int:
+        """Empty the cache and fill it from the notes; how many notes there are."""
+        self.cache.clear()
+        self._forget()
+        self.refresh(if_older=0)
+        return len(self.cache.notes())
+
+    # -- asking --------------------------------------------------------------------------------------------
+
+    def paths_named(self, stem: str) -> list[str]:
+        """The notes whose file name is *stem*, case and Unicode form aside; conflict copies left out."""
+        wanted = names.key(stem)
+        found = self.ask(lambda cache: cache.by_name(stem))
+        return [note.path for note in found if names.key(note.stem) == wanted and note.kind != "conflict"]
+
+    def paths_aliased(self, title: str) -> list[str]:
+        """The notes that have *title* as title or alias, when no file has that name."""
+        return [note.path for note in self.ask(lambda cache: cache.by_name(title)) if note.kind != "conflict"]
+
+    def paths_of_id(self, id: str) -> list[str]:
+        return [note.path for note in self.ask(lambda cache: cache.by_id(id)) if note.kind != "conflict"]
+
+    def resolver(self) -> resolve.Resolver:
+        """Where links lead in the vault as it is known now."""
+        with self._guard:
+            if self._resolver is None:
+                self._resolver = resolve.Resolver(self.ask(lambda cache: cache.paths()))
+            return self._resolver
+
+    def resolvers(self, path: str, to: str) -> tuple[resolve.Resolver, resolve.Resolver]:
+        """Where links lead before and after a move of *path* to *to*."""
+        paths = set(self.ask(lambda cache: cache.paths()))
+        return self.resolver(), resolve.Resolver((paths - {path}) | {to})
+
+    def referrers(self, path: str, to: str) -> list[str]:
+        """The notes with a link whose meaning a move of *path* to *to* may change."""
+        keys = {links.link_key(_stem(path)), links.link_key(_stem(to))}
+        return list(self.ask(lambda cache: cache.holders(keys)))
+
+    def links_may_change(self, path: str, to: str) -> bool:
+        """Whether a move of *path* to *to* can change where any link leads; false for most layer moves."""
+        if names.key(_stem(path)) != names.key(_stem(to)):
+            return True
+        resolver = self.resolver()
+        own = self.ask(lambda cache: cache.get(path))
+        if own is None or any("/" in link or len(resolver.candidates(link)) > 1 for link, _ in own.links):
+            return True
+        if len(resolver.candidates(_stem(path))) > 1:
+            return True
+        key = links.link_key(_stem(path))
+        for holder in self.referrers(path, to):
+            note = self.ask(lambda cache, holder=holder: cache.get(holder))  # type: ignore[misc]
+            if note is None or any("/" in link for link, its in note.links if its == key):
+                return True
+        return False
+
+    def backlinks(self, path: str) -> list[str]:
+        """The memories whose links to *path* count, sorted."""
+        return list(self.ask(lambda cache: cache.referrers(path, counted=True)))
+
+    def sources(self) -> dict[str, set[str]]:
+        """For each linked note, the memories that link to it and count (SPEC §3)."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for target, source in self.ask(lambda cache: cache.counted_links()):
+            found[target].add(source)
+        return found
+
+    def memories(self) -> dict[str, Memory]:
+        """Every memory in the layers as it counts now, by path.
+
+        A note that lacks a date is read from disk: what counts for it depends on the moment.
+        """
+        found: dict[str, Memory] = {}
+        for note in self.ask(lambda cache: cache.notes("memory")):
+            if note.memory is None:
+                continue
+            if _unsettled(note):
+                try:
+                    fresh = self.house.look(note.path)
+                except VaultError:
+                    continue
+                if fresh.memory is not None:
+                    found[note.path] = fresh.memory
+            else:
+                found[note.path] = self.house.observed(
+                    note.memory, note.id, note.body_hash, note.mark.mtime_ns
+                )
+        return found
+
+    def needs_writing(self, path: str) -> bool:
+        """Whether properties of the note at *path* are still missing."""
+        note = self.ask(lambda cache: cache.get(path))
+        return note is None or _unsettled(note)
+
+    def rooms(self) -> list[str]:
+        return sorted(self.ask(lambda cache: cache.folders()))
+
+    def counts(self) -> dict[str, int]:
+        return self.ask(lambda cache: cache.counts())
+
+    def facts(self) -> dict[str, object]:
+        """The cache's state for status and health: where, how many notes, behind or not, and why."""
+        try:
+            cache = self.cache
+            count = sum(number for name, number in cache.counts().items() if name != "files")
+            state = "behind" if self.lag else "rebuilt" if cache.rebuilt else "ready"
+            return {
+                "state": state,
+                "notes": count,
+                "path": str(cache.file),
+                "reason": self.lag or cache.reason,
+            }
+        except CacheTrouble as error:
+            return {"state": "unusable", "notes": 0, "path": str(self.file), "reason": str(error)}
+
+    def troubles(self) -> list[str]:
+        """What is wrong with the cache itself, in words; empty when it is sound and in step."""
+        try:
+            return [*([self.lag] if self.lag else []), *self.cache.troubles()]
+        except CacheTrouble as error:
+            return [str(error)]
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with the notes as the cache knows them: values, names, ids, links, copies."""
+        notes = self.ask(lambda cache: cache.notes())
+        found = [*self.ask(lambda cache: cache.problems()), *self.strays, *self.doubts]
+        by_id: dict[str, list[str]] = defaultdict(list)
+        by_name: dict[str, list[str]] = defaultdict(list)
+        for note in notes:
+            if note.kind == "conflict":
+                message = "A sync tool's conflict copy; it is no memory until you merge or rename it."
+                found.append(Problem(path=note.path, line=0, code="conflict_copy", message=message))
+            elif note.kind in ("memory", "archived"):
+                by_name[names.key(note.stem)].append(note.path)
+                if note.id:
+                    by_id[note.id].append(note.path)
+        for code, what, groups in (("duplicate_id", "id", by_id), ("duplicate_name", "name", by_name)):
+            for value, paths in groups.items():
+                for path in paths[1:] if len(paths) > 1 else ():
+                    message = f"Its {what} {value!r} is also that of {paths[0]}."
+                    found.append(Problem(path=path, line=0, code=code, message=message))
+        found += self._unresolved()
+        return found
+
+    def _unresolved(self) -> Iterable[Problem]:
+        by_note: dict[str, set[str]] = defaultdict(set)
+        for path, link in self.ask(lambda cache: cache.unresolved()):
+            by_note[path].add(link)
+        for path, missing in by_note.items():
+            try:
+                text = self.house.look(path).editable
+            except VaultError:
+                continue
+            for found in links.find(text):
+                if found.path in missing:
+                    message = f"No note is called {found.path[:80]!r}."
+                    yield Problem(path=path, line=found.line, code="unresolved_link", message=message)
+
+
+def _stem(path: str) -> str:
+    return places.stem_and_extension(path.rpartition("/")[2])[0]
+
+
+def _unsettled(note: IndexedNote) -> bool:
+    """Whether the note's header leaves open what only the moment of reading can fill in."""
+    return bool(note.problems) or not note.id or not {"created", "last_touched"} <= note.properties.keys()
