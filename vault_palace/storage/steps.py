@@ -109,6 +109,8 @@ class Steps:
         else:
             with files.told(staged):
                 stored = Stored(data, _known(trace.after), Mark.of(os.lstat(staged)))
+        ours = {mark for mark in (trace.before, trace.after) if mark is not None}
+        self._let_go(files.kept_beside(staged), ours, keep=False)  # a killed try may have left it
         files.put(staged, target, expect=trace.before)
         return stored
 
