@@ -195,12 +195,12 @@ def _line_end(line: str) -> str:
 
 
 def _refuse(entry: Entry, why: str) -> NoReturn:
-    raise _refusal(entry.key.line + FIRST_LINE, f"the property `{entry.name}` cannot be changed, {why}")
+    raise _refusal(entry.key.line + FIRST_LINE, f"`{entry.name}` is out of reach, {why}")
 
 
 def _refusal(line: int, why: str) -> MalformedNote:
     return MalformedNote(
-        f"Line {line}: {why}.",
+        f"The note's properties cannot be changed, line {line}: {why}.",
         hint="Write it as one plain `name: value` line; nothing was changed.",
         line=line,
     )
