@@ -331,18 +331,17 @@ _FIELD_LINE = re.compile(
 _FIELD_PART = re.compile(r"[\[(][ \t]*(?P<key>[^\[\]()\n:]+?)[ \t]*::")
 
 
-def inline_fields(text: str) -> list[Finding]:
-    """Lines that Dataview would merge with a property of ours, `what` being the property's name.
+def inline_fields(text: str) -> list[str]:
+    """The properties of ours that lines of *text* would change in Dataview, each once, as they appear.
 
     Code does not protect from it (SPEC §2). Dataview folds the case of names.
     """
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    found: dict[str, None] = {}
+    for line in text.splitlines():
         if "::" not in line:
             continue
         keys = [match["key"] for match in _FIELD_PART.finditer(line)]
         whole = _FIELD_LINE.match(line)
         keys += [whole["key"]] if whole else []
-        names = {key.strip(" \t*_~`").lower() for key in keys}
-        found += [Finding(number, name) for name in sorted(names & OWNED)]
-    return found
+        found.update((name, None) for key in keys if (name := key.strip(" \t*_~`").lower()) in OWNED)
+    return list(found)

@@ -1,0 +1,164 @@
+"""Edits the list of links in the index note, `## Links`, and nothing else in it.
+
+The block between `%% palace:begin %%` and `%% palace:end %%` belongs to the generator and is never looked
+into; headings and bullets inside code do not count. Line ends and all other text stay byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from vault_palace.core.errors import InvalidArguments
+
+BEGIN = "%% palace:begin %%"
+END = "%% palace:end %%"
+HEADING = "## Links"
+
+_LINE = re.compile(r"[^\n\r]*(?:\r\n|\n|\r|\Z)")
+_FENCE = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>.*)")
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
+_BULLET = re.compile(r" {0,3}[-*+][ \t]+(?P<text>.*?)[ \t]*")
+
+
+def add_link(text: str, link: str) -> tuple[str, bool]:
+    """*text* with the bullet `- link` at the end of its list of links, and whether it was missing.
+
+    The heading `## Links` is added at the end of the note where there is none.
+    """
+    link = _one_line(link)
+    lines = _lines(text)
+    shown = _shown(lines)
+    start = _links_heading(lines, shown)
+    end_of_line = _line_end(text)
+    # Behind a fence or block that is never closed nothing would be seen.
+    limit = _open_region(lines, shown)
+    if start is None:
+        before, after = "".join(lines[:limit]), "".join(lines[limit:])
+        gap = "" if not before else end_of_line if before.endswith(("\n", "\r")) else end_of_line * 2
+        rest = end_of_line + after if after else ""
+        return f"{before}{gap}{HEADING}{end_of_line}{end_of_line}- {link}{end_of_line}{rest}", True
+    section = range(start + 1, min(_section_end(lines, shown, start), limit))
+    if any(_bullet(lines[at]) == link for at in section if shown[at]):
+        return text, False
+    filled = [at for at in section if lines[at].strip()]
+    at = filled[-1] if filled else start
+    lines[at] = _ended(lines[at], end_of_line)
+    bullet = f"- {link}{end_of_line}"
+    if not filled:
+        # A blank line below the heading: the one that is there, or a new one.
+        if at + 1 < section.stop:
+            at += 1
+            lines[at] = _ended(lines[at], end_of_line)
+        else:
+            bullet = end_of_line + bullet
+    elif _bullet(lines[at]) is None:
+        bullet = end_of_line + bullet  # a list begins after a paragraph of the person's
+    if at + 1 < len(lines) and lines[at + 1].strip():
+        bullet += end_of_line
+    return "".join([*lines[: at + 1], bullet, *lines[at + 1 :]]), True
+
+
+def remove_link(text: str, link: str) -> tuple[str, bool]:
+    """*text* without the bullet `- link` in its list of links, and whether it was there.
+
+    Sediment Palace adds its bullets at the end of the note, whatever stands there: below the heading, but not
+    in its section, they are found as well.
+    """
+    link = _one_line(link)
+    lines = _lines(text)
+    shown = _shown(lines)
+    start = _links_heading(lines, shown)
+    if start is None:
+        return text, False
+    end = _section_end(lines, shown, start)
+    for places in (range(start + 1, end), range(end, len(lines))):
+        gone = {at for at in places if shown[at] and _bullet(lines[at]) == link}
+        if gone:
+            return "".join(line for at, line in enumerate(lines) if at not in gone), True
+    return text, False
+
+
+def _one_line(link: str) -> str:
+    link = link.strip()
+    if not link or "\n" in link or "\r" in link or "%%" in link:
+        raise InvalidArguments(
+            "The link is not one line of text.", hint="Send a link such as [[Name]].", argument="link"
+        )
+    return link
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; joined, they are *text* again."""
+    return [match for match in _LINE.findall(text) if match]
+
+
+def _line_end(text: str) -> str:
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"
+
+
+def _ended(line: str, end_of_line: str) -> str:
+    return line if line.endswith(("\n", "\r")) else line + end_of_line
+
+
+def _shown(lines: Iterable[str]) -> list[bool]:
+    """For each line, whether it is the person's text: not code, and not in the generated block."""
+    shown: list[bool] = []
+    close: Callable[[str], bool] | None = None
+    for line in lines:
+        bare = line.strip()
+        if close is not None:
+            shown.append(False)
+            close = None if close(bare) else close
+            continue
+        close = _opens(bare)
+        shown.append(close is None)
+    return shown
+
+
+def _opens(bare: str) -> Callable[[str], bool] | None:
+    """What ends the region that a line begins: code or the generated block; None when it begins none."""
+    if bare == BEGIN:
+        return lambda line: line == END
+    fence = _FENCE.fullmatch(bare)
+    if fence is None or (fence["mark"][0] == "`" and "`" in fence["info"]):
+        return None
+    mark = fence["mark"]
+    return lambda line: len(line) >= len(mark) and not line.strip(mark[0])
+
+
+def _open_region(lines: list[str], shown: list[bool]) -> int:
+    """The line where a region begins that the note never closes; the number of lines when there is none."""
+    at = len(lines)
+    while at and not shown[at - 1]:
+        at -= 1
+    while at < len(lines):
+        close = _opens(lines[at].strip())
+        end = next((line for line in range(at + 1, len(lines)) if close and close(lines[line].strip())), None)
+        if end is None:
+            return at
+        at = end + 1
+    return at
+
+
+def _links_heading(lines: list[str], shown: list[bool]) -> int | None:
+    """The line of the heading `## Links`: the first with its very words, of whatever level."""
+    for at, line in enumerate(lines):
+        heading = _HEADING.fullmatch(line.rstrip("\r\n"))
+        if shown[at] and heading and (heading["title"] or "").casefold() == "links":
+            return at
+    return None
+
+
+def _section_end(lines: list[str], shown: list[bool], start: int) -> int:
+    """Where the section that begins at *start* ends: the next heading, the generated block, the end."""
+    for at in range(start + 1, len(lines)):
+        if lines[at].strip() == BEGIN or (shown[at] and _HEADING.fullmatch(lines[at].rstrip("\r\n"))):
+            return at
+    return len(lines)
+
+
+def _bullet(line: str) -> str | None:
+    match = _BULLET.fullmatch(line.rstrip("\r\n"))
+    return match["text"] if match else None
