@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vault_palace.core.frontmatter import Header, patch, read
+from vault_palace.core.frontmatter import patch, read
 from vault_palace.core.memory import Reading, changes, read_memory
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Memory, Plan
 from vault_palace.core.policy import Policy
@@ -29,6 +29,11 @@ def later(days: float) -> datetime:
     return NOON + timedelta(days=days)
 
 
+def changed(note: Memory, **values: Any) -> Memory:
+    """*note* with properties that a table names."""
+    return replace(note, **values)
+
+
 def memory(layer: Layer = Layer.SHALLOW, *, age: float = 0, idle: int = -1, **values: Any) -> Memory:
     """A memory of so many days, with so many whole untouched days (-1: touched today)."""
     base = Memory(
@@ -42,16 +47,19 @@ def memory(layer: Layer = Layer.SHALLOW, *, age: float = 0, idle: int = -1, **va
     return replace(base, **values)
 
 
-def reading(text: str, *, path: str = "01_Shallow/a.md", now: datetime = NOON, **given: Any) -> Reading:
-    """What *text* says as a note at *path*."""
-    layer = given.pop("layer", None) or Layer.of_folder(path.removeprefix(f"{ARCHIVE}/").split("/")[0])
-    given.setdefault("file_time", now - timedelta(days=3))
-    given.setdefault("policy", POLICY)
-    return read_memory(path, layer, read(text), now=now, **given)
-
-
-def header(text: str) -> Header:
-    return read(text)
+def reading(
+    text: str,
+    *,
+    path: str = "01_Shallow/a.md",
+    now: datetime = NOON,
+    file_time: datetime | None = None,
+    policy: Policy = POLICY,
+) -> Reading:
+    """What *text* says as a note at *path*, in a file that is three days old."""
+    layer = Layer.of_folder(path.removeprefix(f"{ARCHIVE}/").split("/")[0])
+    assert layer is not None
+    at = file_time or now - timedelta(days=3)
+    return read_memory(path, layer, read(text), file_time=at, now=now, policy=policy)
 
 
 def written(text: str, before: Reading, after: Memory) -> str:

@@ -354,3 +354,14 @@ def test_a_vault_of_unreadable_notes_changes_in_nothing() -> None:
     made = plan(notes, {notes[0].path: [notes[1].path]}, NOON, Policy())
 
     assert [decision for decision in made.decisions if decision.changed] == []
+
+
+@given(note=memories(), backlinks=st.integers(0, 8))
+def test_a_note_held_back_one_by_one_is_as_the_held_plan_leaves_it(note: Memory, backlinks: int) -> None:
+    """A real run decides again at the moment it acts, and must come to what the plan said."""
+    crowd = due_and_fresh(30, 0)
+    linked = {note.path: [other.path for other in crowd[:backlinks]]}
+
+    made = by_path(plan([note, *crowd], linked, NOON, POLICY))
+
+    assert decide(note, backlinks, NOON, POLICY, hold=True) == made[note.path]

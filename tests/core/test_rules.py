@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.core.memories import NOON, POLICY, ago, later, memories, memory
+from tests.core.memories import NOON, POLICY, ago, changed, later, memories, memory
 from vault_palace.core.model import ARCHIVE, Layer, Memory, Status
 from vault_palace.core.policy import Policy
 from vault_palace.core.rules import (
@@ -84,7 +85,7 @@ BOUNDARIES = [
 
 
 def case(
-    layer: Layer, density: float, streak: int, age: int, stay: int | None, quiet: int, **values: object
+    layer: Layer, density: float, streak: int, age: int, stay: int | None, quiet: int, **values: Any
 ) -> Memory:
     note = memory(
         layer,
@@ -160,7 +161,7 @@ def test_the_reason_names_the_numbers_that_decided(note: Memory, words: str) -> 
 @pytest.mark.parametrize("missing", ["density", "streak"])
 @pytest.mark.parametrize("note", [memory(idle=90), memory(age=90, density=1.0), memory(SEDIMENT, idle=90)])
 def test_a_note_whose_density_or_streak_cannot_be_read_stays_as_it_is(note: Memory, missing: str) -> None:
-    note = replace(note, **{missing: None}, decays_on=ago(3).date(), layer=SEDIMENT)
+    note = changed(note, **{missing: None}, decays_on=ago(3).date(), layer=SEDIMENT)
 
     decision = decide(note, 7, NOON, POLICY)
 

@@ -84,7 +84,8 @@ def read_memory(
         rises_on=read.day("rises_on"),
         rises_to=read.rises_to(),
     )
-    return Reading(memory, read.fills, tuple(read.problems), read.id())
+    identity = read.id()
+    return Reading(memory, read.fills, tuple(read.problems), identity)
 
 
 def _unusable(
@@ -435,7 +436,8 @@ def _plain(number: float | None) -> Change:
     """A number as notes hold it: whole ones as integers, others with at most four places."""
     if number is None:
         return DELETE
-    return int(number) if number == int(number) else round(number, 4)
+    short = round(number, 4)
+    return int(short) if short == int(short) else short
 
 
 def _when(at: datetime | None) -> Change:
