@@ -419,7 +419,7 @@ def check(vault: Vault = None, as_json: Json = False) -> int:
 def reindex(vault: Vault = None, as_json: Json = False) -> int:
     """Build the search index anew from the notes. It is derived data: nothing can be lost."""
     screen = Screen.open(as_json=as_json)
-    with opened(vault) as palace, screen.progress("Reindex"):
+    with opened(vault) as palace, screen.progress("Reindex", at_once=True):
         answer = palace.reindex()
     screen.show(answer, render.reindexed(answer))
     return 0

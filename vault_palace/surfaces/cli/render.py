@@ -167,9 +167,10 @@ def left_open(answer: RecoverAnswer) -> int:
 def status(answer: StatusAnswer) -> list[Block]:
     """The palace at a glance."""
     layers = tuple((layer, str(count)) for layer, count in answer["layers"].items())
+    facts = (answer["mode"], answer["timezone"], f"vault-palace {answer['version']}")
     said: list[Block] = [
         Says(answer["vault"], STRONG),
-        Says(f"{answer['mode']} · {answer['timezone']} · vault-palace {answer['version']}", FAINT),
+        Says(" · ".join(filter(None, facts)), FAINT),
         Table(("layer", "notes"), (*layers, ("archive", str(answer["archived"])))),
     ]
     for rows, title in (
@@ -179,7 +180,7 @@ def status(answer: StatusAnswer) -> list[Block]:
         if rows:
             shown = tuple((row["path"], row["to"] or "stays", row["reason"]) for row in rows)
             said.append(Table(("note", "to", "reason"), shown, title))
-    index = ", ".join(f"{name} {_value(value)}" for name, value in answer["index"].items())
+    index = ", ".join(f"{name} {_value(value)}" for name, value in answer["index"].items() if value != "")
     said.append(Says(f"Index: {index}", FAINT))
     if answer["lock"]:
         said.append(Says(f"Write lock: {answer['lock']}", WARN))

@@ -87,8 +87,11 @@ class Screen:
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress | None]:
-        """A bar on standard error while a long command works; None where nobody watches."""
+    def progress(self, title: str, *, at_once: bool = False) -> Iterator[Progress | None]:
+        """A bar on standard error while a long command works; None where nobody watches.
+
+        It shows when the first step is reported, or *at_once* for work that reports none.
+        """
         console = None if self.as_json else _console(sys.stderr)
         if console is None:
             yield None
@@ -103,11 +106,11 @@ class Screen:
             console=console,
             transient=True,
         ) as bar:
-            task = bar.add_task(title, total=None)
+            task = bar.add_task(title, total=None, visible=at_once)
 
             def at(done: int, total: int, label: str) -> None:
                 said = f"{title} {printable(label)}".strip()
-                bar.update(task, completed=done, total=total or None, description=said[:70])
+                bar.update(task, completed=done, total=total or None, description=said[:70], visible=True)
 
             yield at
 
