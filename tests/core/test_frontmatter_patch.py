@@ -363,3 +363,53 @@ def test_an_edit_that_would_change_more_than_asked_is_refused(
 def test_a_value_that_no_file_can_hold_is_refused(value: Value) -> None:
     with pytest.raises(InvalidArguments):
         patch("---\na: 1\n---\n", {"a": value})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "a: 4\nb: 2\n",  # not what was asked
+        "a: '3'\nb: 2\n",  # another type
+        "a: 3\n",  # a property lost
+        "a: 3\nb: 3\n",  # another property changed
+        "a: 3\nb: '2'\n",  # another property's type changed
+        "b: 2\na: 3\nc: 1\n",  # one more than asked
+        "b: 2\n",  # the asked one lost
+        "a: 3\nb: 2\n---\n",  # the header closed early
+        "a: 3: 4\nb: 2\n",  # no longer readable
+    ],
+)
+def test_an_edit_gone_wrong_is_caught_by_reading_it_again(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_: wrong)
+
+    with pytest.raises(MalformedNote):
+        patch("---\na: 1\nb: 2\n---\nbody", {"a": 3})
+
+
+def test_a_removal_gone_wrong_is_caught_by_reading_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_: "a: 1 # still here\n")
+
+    with pytest.raises(MalformedNote):
+        patch("---\na: 1\n---\nbody", {"a": DELETE})
+
+
+@pytest.mark.parametrize("header", ["a: [x]#y\n", "a: {x: 1}#y\n"])
+def test_a_value_with_something_unclear_behind_it_is_refused(header: str) -> None:
+    with pytest.raises(MalformedNote):
+        patch(f"---\n{header}---\n", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("header", "edited"),
+    [
+        ("a: !!seq\n  - x\n", "a: !!seq\n  - x\n  - z\n"),
+        ("a:\n  - - x\n", "a:\n  - x\n  - z\n"),
+        ("a:\n  - x: 1\n    w: 2 # c\n  - x\n", "a:\n  - x\n  - z\n"),
+        ("a:\n  -\n    x\n  # c\n", "a:\n  - x\n  - z\n  # c\n"),
+        ("a:\n  - |\n    x\n    # in\n  - x\n", "a:\n  - x\n  - z\n"),
+    ],
+)
+def test_a_list_of_odd_items_is_edited_item_by_item(header: str, edited: str) -> None:
+    assert patch(f"---\n{header}---\n", {"a": ["x", "z"]}) == f"---\n{edited}---\n"

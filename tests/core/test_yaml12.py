@@ -512,3 +512,10 @@ def test_half_a_surrogate_pair_is_refused(form: object) -> None:
 
     with pytest.raises(InvalidArguments):
         form("a\ud800b")
+
+
+def test_a_settings_file_that_cannot_be_read_names_its_line() -> None:
+    with pytest.raises(Unreadable) as caught:
+        load_value("a: 1\nb: c: d\n")
+
+    assert caught.value.line == 1

@@ -76,18 +76,17 @@ def _holds(entry: Entry, value: Value) -> bool:
 
 
 def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Change) -> None:
-    line = entry.key.line + FIRST_LINE
     if document.flow:
         _refuse(entry, "the properties are written in braces")
     if entry.fixed:
         _refuse(entry, "an anchor or alias is part of it, on which other lines may depend")
-    if entry.key_end.line != entry.key.line or entry.key.column != document.indent:
-        _refuse(entry, "its name is not written as a plain `name:`")
     key_line = lines[entry.key.line]
-    if key_line[: entry.key.column].strip(" \t") or not _COLON.match(key_line, entry.key_end.column):
+    if (
+        entry.key_end.line != entry.key.line
+        or key_line[: entry.key.column] != " " * document.indent
+        or not _COLON.match(key_line, entry.key_end.column)
+    ):
         _refuse(entry, "its name is not written as a plain `name:`")
-    if any(other is not entry and other.key.line == entry.key.line for other in document.entries):
-        raise _refusal(line, "two properties share the line")
     first, last = entry.key.line, max(entry.key.line, entry.end.line)
     if isinstance(change, list) and change and _has_item_lines(lines, entry):
         lines[first : last + 1] = _edit_items(lines, entry, change)
