@@ -189,3 +189,17 @@ class ReindexAnswer(TypedDict):
     seconds: float
     index: str
     problem_count: int
+
+
+class InitFile(TypedDict):
+    path: str
+    done: str  # created, kept, merged (settings gained something), skipped (left alone, with why)
+    detail: str  # in words; may be empty
+
+
+class InitAnswer(TypedDict):
+    vault: str
+    dry_run: bool
+    timezone: str
+    files: list[InitFile]  # every file of the template, by path
+    notes: list[str]  # what the person should know besides
