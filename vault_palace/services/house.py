@@ -41,7 +41,7 @@ from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.operations import Operation, Step
 from vault_palace.storage.records import NoteFact
 from vault_palace.storage.vault import Stored, Vault, find_palace
-from vault_palace.storage.versions import Versions
+from vault_palace.storage.versions import Versions, prepare_state
 
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
 REDO = 5  # how often an edit is made anew on a note that changed under it
@@ -200,7 +200,7 @@ class House:
         """Remember the policy in force, so that a later change of a default is seen as one."""
         text = json.dumps(to_json(self.policy()), sort_keys=True)
         if text != self._policy_state()[1]:
-            files.write_state(self.vault.state / "policy.json", text.encode("utf-8"))
+            files.write_state(prepare_state(self.vault) / "policy.json", text.encode("utf-8"))
         self._applied = (self.policy(), text)
 
     # -- who may do what -----------------------------------------------------------------------------------

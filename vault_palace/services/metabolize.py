@@ -194,6 +194,6 @@ def _answer(run: _Run, plan: Plan, scanned: int, *, dry_run: bool) -> Metabolize
         decisions=told,
         waiting=[shown(decision) for decision in plan.waiting],
         skipped=run.skipped,
-        note=plan.brake,
+        note=f"{plan.brake}: their archiving waits; force: true lets them go." if plan.brake else "",
         cancelled=run.cancelled,
     )

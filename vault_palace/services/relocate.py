@@ -77,6 +77,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
     for _ in range(REDO):
         note = finding.memory_note(house, source)
         quiet.wait_quiet(house, [note.path], body=True)
+        house.refresh(if_older=0)  # names and links as they are now
         note = house.look(note.path)
         memory = house.memory_of(note)
         to = _destination(house, note, layer, new_path)
@@ -149,6 +150,7 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
     house.destructive("purge_memory", confirm)
     for _ in range(REDO):
         quiet.wait_quiet(house, [note.path], body=True)
+        house.refresh(if_older=0)  # names and links as they are now
         note = house.look(note.path)
         house.refuse_malformed(note)
         house.memory_of(note)
@@ -158,7 +160,7 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
         try:
             with house.locked():
                 done = carry(house, note, to, text, verb="purge", why=why)
-        except NoteChanged:
+        except (NoteChanged, Exists):
             continue
         return PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
@@ -174,6 +176,7 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
     note = finding.archived_note(house, path)
     for _ in range(REDO):
         quiet.wait_quiet(house, [note.path], body=True)
+        house.refresh(if_older=0)  # names and links as they are now
         note = house.look(note.path)
         memory = house.memory_of(note)
         layer = finding.layer_named(to_layer) if to_layer else _came_from(note)
@@ -185,7 +188,7 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
         try:
             with house.locked():
                 done = carry(house, note, to, text, verb="restore", why="restored")
-        except NoteChanged:
+        except (NoteChanged, Exists):
             continue
         return RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)

@@ -236,7 +236,7 @@ def _create(
         except Exists:
             if named:
                 finding.refuse_taken(house, place)
-            house.refresh()
+            house.refresh(if_older=0)
             continue
         except NoteChanged:
             older = [house.look(note.path) for note in older]

@@ -289,8 +289,12 @@ class Shelf:
         return False
 
     def backlinks(self, path: str) -> list[str]:
-        """The memories whose links to *path* count, sorted."""
-        return list(self.ask(lambda cache: cache.referrers(path, counted=True)))
+        """The memories whose links to *path* count, sorted; none while the cache cannot be used."""
+        try:
+            return list(self.ask(lambda cache: cache.referrers(path, counted=True)))
+        except CacheTrouble as error:
+            self.lag = str(error)
+            return []
 
     def sources(self) -> dict[str, set[str]]:
         """For each linked note, the memories that link to it and count (SPEC §3)."""
