@@ -94,8 +94,10 @@ def _refuse(place: Path) -> None:
 
 def _plan(vault: Vault, template: Path, zone_name: str, notes: list[str]) -> Iterator[_Step]:
     grown = os.path.isdir(vault.root / SETTINGS)
+    # Only whether something is there; a link on the way is met, and said, at the file itself.
     circumstances = settings.Circumstances(
-        new_snippet=_found(vault, _SNIPPET) is None, dataview_installed=_found(vault, _DATAVIEW) is not None
+        new_snippet=not os.path.lexists(vault.root / _SNIPPET),
+        dataview_installed=os.path.lexists(vault.root / _DATAVIEW),
     )
     for path in _shipped(template):
         data = template.joinpath(*path.split("/")).read_bytes()

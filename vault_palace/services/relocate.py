@@ -9,6 +9,7 @@ from vault_palace.core import memory as memories
 from vault_palace.core.errors import (
     BudgetExceeded,
     Conflict,
+    Exists,
     InvalidArguments,
     NoteChanged,
     VaultError,

@@ -105,9 +105,6 @@ class Shelf:
 
     def _compare(self) -> None:
         cache = self.cache
-        if self._basis != self._policy_basis():
-            cache.clear()
-            self._basis = self._policy_basis()
         survey = self.house.vault.survey()
         self.strays = survey.strays
         known = cache.marks()
@@ -119,6 +116,10 @@ class Shelf:
             )
             self.doubts = (Problem(path="", line=0, code="vault_empty", message=message),)
             return
+        if self._basis != self._policy_basis():
+            cache.clear()
+            self._basis = self._policy_basis()
+            changes = compare({}, survey.files)
         new = [*changes.added, *changes.modified]
         for start in range(0, len(new), BATCH):
             with cache.batch():
