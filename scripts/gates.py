@@ -121,7 +121,8 @@ def read_coverage(folder: Path, env: dict[str, str]) -> list[Covered]:
 
 
 def _share(part: int, whole: int) -> float:
-    return 100.0 * part / whole if whole else 100.0
+    # Nothing to run through is nothing covered: a floor that was not measured must not pass for whole.
+    return 100.0 * part / whole if whole else 0.0
 
 
 def summarise(skips: list[Skip], covered: list[Covered]) -> None:
