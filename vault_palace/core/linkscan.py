@@ -54,8 +54,8 @@ class Scan:
 
 # ── The parts of a note ──────────────────────────────────────────────────────────────────────────────────
 
-_FENCE = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
-_FENCE_END = re.compile(r"^---[ \t]*(?:\r\n?|\n|\Z)", re.MULTILINE)
+_FENCE = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_FENCE_END = re.compile(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 
 
 def header_span(text: str) -> tuple[int, int, int]:
@@ -231,6 +231,7 @@ _ODD = re.compile(
     r"[`$<\\\0]|~~~|\]\(|\]:|[>|]#|\r(?!\n)"
     r"|^[ >*+\-\d.)]*(?:\t| {4})"
     r"|^[ >]*[-: ]*\|[-:| \t]*\r?$"
+    r"|\|[^\S\n]*\n[ >]*[-:]|^(?:[>*+\-\d.)]|[^\S\n])*\|.*\n[ >]*[-:]"  # tables of one column
     r"|^(?: *(?:>|[*+\-] |\d{1,9}[.)] )){20}",
     re.MULTILINE,
 )

@@ -117,16 +117,21 @@ class _Walk:
             level.take_key(value)
             return
         if _WHOLE.match(value):
-            raw = self.header[at:end]
-            left, right = raw.find("[["), raw.rfind("]]") + 2
-            if left < 0 or right < left + 2:
-                left, right = 1, len(raw) - 1  # the brackets themselves are written as escapes
-            begin = self.start + at + left
-            target = split_wikilink(value.translate(_UNMASK)[2:-2])
-            end = self.start + at + right
-            line = self._line(at + left)
-            self.links.append(wikilink("property", begin, end, target, begin + 2, line, level.child()))
+            self.links.append(self._link(value.translate(_UNMASK), at, end, level.child()))
         level.take_value()
+
+    def _link(self, value: str, at: int, end: int, key: str) -> Link:
+        raw = self.header[at:end]
+        left, right = raw.find("[["), raw.rfind("]]") + 2
+        if left < 0 or right < left + 4:
+            left, right = 1, len(raw) - 1  # the brackets themselves are written as escapes
+        target = split_wikilink(value[2:-2])
+        written = split_wikilink(raw[left + 2 : right - 2])  # quotes in a name are doubled or escaped
+        placed = target._replace(left=written.left, right=written.right)
+        begin = self.start + at + left
+        return wikilink(
+            "property", begin, self.start + at + right, placed, begin + 2, self._line(at + left), key
+        )
 
     def _unquoted(self, level: _Level, end: int) -> None:
         raw = self.header[level.at : end]

@@ -102,9 +102,8 @@ def _edit(
                 yield _Edit(start, end, written, number, leads)
                 return
         elif split_wikilink(path) == (path, "", None, 0, len(path)) and not set(path) & set("[]\r\n"):
-            if link.kind == "property":
-                start, end, path = _in_quotes(text, link, path)
-            yield _Edit(start, end, path, number, leads)
+            written = _in_quotes(text[link.start - 1], path) if link.kind == "property" else path
+            yield _Edit(start, end, written, number, leads)
             return
 
 
@@ -136,19 +135,11 @@ def _relative(path: str, source: str) -> str:
     return "/".join([*(up or ["."]), *there[same:]])
 
 
-def _in_quotes(text: str, link: Link, path: str) -> tuple[int, int, str]:
-    """Where and what to write so that the property's value names *path* and its quotes stay whole."""
-    start, end = link.spot
-    quote = text[link.start - 1]
-    if text[start:end] != link.path:
-        # The old text is escaped or folded: write the value anew, in the same quotes.
-        alias = "" if link.alias is None else f"|{link.alias}"
-        start, end, path = link.start, link.end, f"[[{path}{link.anchor}{alias}]]"
+def _in_quotes(quote: str, path: str) -> str:
+    """The path as the text of a property between two such quotes; a block scalar has none."""
     if quote == '"':
-        path = path.replace("\\", "\\\\").replace('"', '\\"')
-    elif quote == "'":
-        path = path.replace("'", "''")
-    return start, end, path
+        return path.replace("\\", "\\\\").replace('"', '\\"')
+    return path.replace("'", "''") if quote == "'" else path
 
 
 def _unquoted_edits(

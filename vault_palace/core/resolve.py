@@ -76,14 +76,14 @@ class Resolver:
 
     def candidates(self, name: str) -> list[str]:
         """The files that a link with this last segment may mean, in path order."""
-        return self._named(key(name))[0]
+        return sorted(self._named(key(name))[0])
 
     def _named(self, name: str) -> tuple[list[str], str]:
         """The candidates of a folded name, and the extension that was added to find them."""
         for extension in ("", EXTENSION) if "." in name else (EXTENSION,):
             same = self._names.get(name + extension)
             if same is not None:
-                return [same] if isinstance(same, str) else sorted(same), extension
+                return [same] if isinstance(same, str) else same, extension
         return [], ""
 
     def resolve(self, link_path: str, source: str) -> str | None:
@@ -104,15 +104,19 @@ class Resolver:
         folder = key(source.rpartition("/")[0])
         if link.startswith(("./", "../")):
             where = _join(folder, link + extension)
-            return next((path for path in found if key(path) == where), None)
+            return min((path for path in found if key(path) == where), default=None)
         exact = link.removeprefix("/") + extension
-        for path in found:
-            if key(path) == exact:
-                return path
-        if link.startswith("/"):
-            return None
+        spelled = link_path.removeprefix("/") + extension
+        same = [path for path in found if key(path) == exact]
+        if same or link.startswith("/"):
+            return min(same, key=lambda path: (path != spelled, path), default=None)
         ending = [path for path in found if key(path).endswith(exact)]
-        return min(ending, key=lambda path: (not key(path).startswith(folder), len(path)), default=None)
+        return min(ending, key=lambda path: _rank(path, folder, spelled), default=None)
+
+
+def _rank(path: str, folder: str, spelled: str) -> tuple[bool, int, bool, str]:
+    """Obsidian's order; then the one spelled as the link is, for files that differ in nothing but case."""
+    return not key(path).startswith(folder), len(path), not path.endswith(spelled), path
 
 
 def _join(folder: str, relative: str) -> str | None:
