@@ -39,6 +39,8 @@ class RawClient:
         env: Mapping[str, str] | None = None,
         python: Sequence[str] = (),
         modern: bool = False,
+        module: str = "vault_palace.surfaces.mcp",
+        listens: bool = True,
     ) -> None:
         self.modern = modern
         self.lines: list[bytes] = []  # everything that came over standard output
@@ -47,7 +49,7 @@ class RawClient:
         self._arrived: queue.Queue[bytes | None] = queue.Queue()
         options = [] if vault is None else ["--vault", str(vault)]
         self.process = subprocess.Popen(
-            [sys.executable, *python, "-m", "vault_palace.surfaces.mcp", *options],
+            [sys.executable, *python, "-m", module, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -55,7 +57,8 @@ class RawClient:
             env={**os.environ, **(env or {})},
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        if listens:
+            self._reader.start()
 
     def __enter__(self) -> RawClient:
         return self
@@ -65,7 +68,8 @@ class RawClient:
     ) -> None:
         self.process.kill()
         self.process.wait(SECONDS)
-        self._reader.join(SECONDS)
+        if self._reader.ident is not None:
+            self._reader.join(SECONDS)
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             with contextlib.suppress(BrokenPipeError):

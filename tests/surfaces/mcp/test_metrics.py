@@ -60,10 +60,12 @@ def test_percentiles_forget_old_calls_and_counts_do_not() -> None:
 
 def test_threads_lose_no_call() -> None:
     metrics = Metrics(("read_map",))
-    threads = [
-        threading.Thread(target=lambda: [metrics.record("read_map", 0.001, "busy") for _ in range(500)])
-        for _ in range(8)
-    ]
+
+    def work() -> None:
+        for _ in range(500):
+            metrics.record("read_map", 0.001, "busy")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
 
     for thread in threads:
         thread.start()

@@ -33,7 +33,7 @@ def talk(palace: FakePalace, era: str, conversation: Callable[[Client], Awaitabl
 
     async def main() -> None:
         with anyio.fail_after(SECONDS):
-            async with Client(build(desk), mode=era) as client:  # type: ignore[arg-type]
+            async with Client(build(desk), mode=era) as client:
                 await conversation(client)
 
     anyio.run(main)
@@ -221,8 +221,8 @@ def test_metrics_count_successes_errors_and_codes(era: str) -> None:
 def test_metabolize_reports_progress_to_whoever_asked_for_it(era: str) -> None:
     heard: list[tuple[float, float | None]] = []
 
-    async def listen(done: float, total: float | None, _: str | None) -> None:
-        heard.append((done, total))
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total))
 
     async def conversation(client: Client) -> None:
         await client.call_tool("metabolize", {"confirm": True}, progress_callback=listen)
@@ -299,7 +299,7 @@ def test_the_vault_is_opened_once_and_closed_at_the_end(era: str) -> None:
 
     async def main() -> None:
         with anyio.fail_after(SECONDS):
-            async with Client(build(desk), mode=era) as client:  # type: ignore[arg-type]
+            async with Client(build(desk), mode=era) as client:
                 for _ in range(3):
                     await client.call_tool("read_map", {})
 
@@ -321,7 +321,7 @@ def test_the_handshake_does_not_wait_for_the_vault(era: str) -> None:
 
     async def main() -> None:
         with anyio.fail_after(SECONDS):
-            async with Client(build(desk), mode=era) as client:  # type: ignore[arg-type]
+            async with Client(build(desk), mode=era) as client:
                 assert (await client.list_tools()).tools
                 free.set()
                 assert not (await client.call_tool("read_map", {})).is_error
@@ -343,7 +343,7 @@ def test_a_vault_that_could_not_be_opened_is_tried_again(era: str) -> None:
 
     async def main() -> None:
         with anyio.fail_after(SECONDS):
-            async with Client(build(desk), mode=era) as client:  # type: ignore[arg-type]
+            async with Client(build(desk), mode=era) as client:
                 answers.append(await client.call_tool("read_map", {}))
                 disk_is_back.set()
                 answers.append(await client.call_tool("read_map", {}))

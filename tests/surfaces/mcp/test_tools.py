@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.surfaces.mcp.fakepalace import FakePalace, match
 from vault_palace.core import budget
 from vault_palace.core.errors import InvalidArguments
-from vault_palace.surfaces.mcp import tools
+from vault_palace.surfaces.mcp import fit, tools
 from vault_palace.surfaces.mcp.metrics import Metrics
 from vault_palace.surfaces.mcp.texts import TOOLS
 
@@ -94,7 +94,7 @@ CALLS: list[tuple[str, dict[str, Any], tuple[str, dict[str, Any]] | None, tuple[
 ]
 
 
-def call(name: str, palace: FakePalace, **arguments: Any) -> tools.Answered:
+def call(name: str, palace: FakePalace, **arguments: Any) -> fit.Answered:
     metrics = Metrics(tuple(CATALOGUE))
     metrics.record("read_map", 0.002)
     return tools.answer(
@@ -103,7 +103,7 @@ def call(name: str, palace: FakePalace, **arguments: Any) -> tools.Answered:
     )
 
 
-def cost(answered: tools.Answered) -> int:
+def cost(answered: fit.Answered) -> int:
     compact = json.dumps(answered.structured, ensure_ascii=False, separators=(",", ":"))
     return max(budget.tokens(answered.text), budget.tokens(compact))
 
@@ -222,11 +222,11 @@ def test_mc_05_lists_of_any_length_are_cut_and_it_is_said(name: str) -> None:
     palace.problems = [{"path": "01_Shallow/a.md", "line": 3, "code": "bad_header", "message": "no end"}]
     whole = call(name, palace, **arguments).structured
     tool = CATALOGUE[name]
-    for key in tool.cuts:
+    for key in tool.shape.cuts:
         value = whole[key]
         whole[key] = value * 10_000 if isinstance(value, (list, str)) else value
 
-    cut = tools.within(tool, whole, tool.budget)
+    cut = fit.within(tool.shape, whole, tool.budget)
 
     assert cost(cut) <= tool.budget
     assert "Left out to stay within the budget" in cut.text
@@ -245,6 +245,26 @@ def test_mc_05_no_text_breaks_the_budget(body: str, metadata: dict[str, object],
     palace.body, palace.metadata = body, metadata
 
     assert cost(call("read_memory", palace, path="x.md", max_tokens=most)) <= most
+
+
+def test_mc_05_a_huge_property_does_not_crowd_out_the_text_of_the_note() -> None:
+    palace = FakePalace()
+    palace.metadata = {"id": "mem_1", "odd": "x" * 100_000, "density": 0.2}
+
+    answered = call("read_memory", palace, path="01_Shallow/apollo.md")
+
+    assert answered.structured["content"] == palace.body
+    assert answered.structured["metadata"] == {"id": "mem_1", "density": 0.2}
+    assert "metadata" in answered.structured["more"]
+
+
+def test_mc_05_a_budget_is_used_and_not_only_kept() -> None:
+    palace = FakePalace()
+    palace.body = 'a "quoted" meeting\n' * 50_000
+
+    answered = call("read_memory", palace, path="01_Shallow/apollo.md", max_tokens=20_000)
+
+    assert 14_000 <= cost(answered) <= 20_000
 
 
 def test_names_that_are_no_utf_8_are_shown_without_harm() -> None:

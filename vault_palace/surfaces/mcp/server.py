@@ -28,7 +28,6 @@ import anyio.to_thread
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
@@ -42,10 +41,10 @@ from mcp_types import (
 from vault_palace import __version__
 from vault_palace.core.errors import NotFound, TimedOut, VaultError
 from vault_palace.surfaces.config import Settings
-from vault_palace.surfaces.mcp import render, strict, tools
+from vault_palace.surfaces.mcp import fit, render, strict, tools
 from vault_palace.surfaces.mcp.metrics import Metrics
 from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
-from vault_palace.surfaces.mcp.wire import Wire
+from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
@@ -150,7 +149,7 @@ class Desk:
             content=[TextContent(type="text", text=answered.text)], structured_content=answered.structured
         )
 
-    def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> tools.Answered:
+    def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> fit.Answered:
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(
             palace=self.door.palace,
@@ -269,32 +268,34 @@ def _shaped(context: Context) -> Context:
     return context if params is context.params else replace(context, params=params)
 
 
-async def _serve(desk: Desk) -> None:
-    server, wire = build(desk), Wire()
-    _stop_on_signals(desk, wire)
-    async with stdio_server() as (inward, outward), wire.relay(inward, outward) as (reads, writes):
-        await server.run(reads, writes, server.create_initialization_options())
+async def _serve(desk: Desk, wire: Wire, ended_by: list[int]) -> None:
+    server = build(desk)
+    with anyio.CancelScope() as scope:
+        _stop_on_signals(desk, wire, scope, ended_by)
+        async with wire.streams() as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
 
 
-def _stop_on_signals(desk: Desk, wire: Wire) -> None:
-    """SIGTERM and SIGINT let calls under way finish for a moment, close the vault and end the process.
+def _stop_on_signals(desk: Desk, wire: Wire, scope: anyio.CancelScope, ended_by: list[int]) -> None:
+    """SIGTERM and SIGINT let calls under way answer for a moment, then end the server as its input would.
 
-    The reader of standard input cannot be interrupted, so the process ends itself. A second signal ends
-    it at once: every write is safe against that, too.
+    A second signal, or a call that does not end, ends the process at once: every write is safe against
+    that. The signals go to *ended_by*.
     """
     loop = asyncio.get_running_loop()
-    ending: list[asyncio.Task[None]] = []
+    tasks: set[asyncio.Task[None]] = set()  # the loop itself does not keep a task alive
 
-    async def end(number: int) -> None:
-        desk.stopping.set()
+    async def end() -> None:
         await wire.wait_idle(SIGNAL_SECONDS)
-        await asyncio.to_thread(desk.door.close)
-        os._exit(128 + number)
+        scope.cancel()
 
     def stop(number: int) -> None:
-        if ending:
+        ended_by.append(number)
+        if len(ended_by) > 1:
             os._exit(128 + number)
-        ending.append(loop.create_task(end(number)))
+        desk.stopping.set()
+        loop.call_later(2 * SIGNAL_SECONDS, os._exit, 128 + number)
+        tasks.add(loop.create_task(end()))
 
     def wake(number: int, _: object) -> None:
         loop.call_soon_threadsafe(stop, number)
@@ -321,11 +322,13 @@ def serve(settings: Settings) -> int:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
     desk = Desk(Door(partial(_open, settings)))
+    wire = Wire(*claim_standard_streams())
+    ended_by: list[int] = []
     try:
-        anyio.run(_serve, desk)
+        anyio.run(_serve, desk, wire, ended_by)
     except* (BrokenPipeError, ConnectionResetError):
         logger.debug("The client left without reading its answers.")
-    return 0
+    return 128 + ended_by[0] if ended_by else 0
 
 
 def _must_be_palace(settings: Settings) -> None:

@@ -107,7 +107,7 @@ def _value(argument: Argument, name: str, value: object) -> object:
     if bad is not None:
         raise _refused(
             name,
-            f"{name} holds a NUL character or half of a surrogate pair, which no note can hold.",
+            f"{name} holds a NUL, half of a surrogate pair or bytes that are no UTF-8; no note can.",
             "Send whole characters; nothing was done.",
         )
     read = _READERS[argument.kind](argument, name, value)

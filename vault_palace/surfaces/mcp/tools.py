@@ -6,15 +6,13 @@ over its budget. No rule of the vault lives here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vault_palace.core import budget
 from vault_palace.core.errors import InvalidArguments
 from vault_palace.services import answers
-from vault_palace.surfaces.mcp import render, schemas
+from vault_palace.surfaces.mcp import fit, render, schemas
 from vault_palace.surfaces.mcp.metrics import Metrics, ToolMetrics
 from vault_palace.surfaces.mcp.texts import MOST_TOKENS, TOOLS, ToolText
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 Arguments = dict[str, Any]
 
-SHORT_SNIPPET = 60
 # A page of hits costs more as JSON than the values that the palace counts: it is asked for fewer at first,
 # and again with fewer still when that was too much, so that the cursor fits what is shown.
 VALUES_SHARE = 0.6
@@ -47,115 +44,23 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool's row: words, what it does, how it reads, and how it is kept within a budget.
-
-    `cuts` are the keys that give way, first the ones that matter least; `told` the key in which the answer
-    says that something was left out (empty: only the text says so).
-    """
+    """A tool's row: words, what it does, the form of its answer and what that may cost."""
 
     text: ToolText
     run: Callable[[Call], Mapping[str, Any]]
-    show: Callable[[render.Answer], str]
+    shape: fit.Shape
     output: schemas.Schema
-    cuts: tuple[str, ...] = ()
-    told: str = ""
-    budget: int = 6_000
+    budget: int
 
     @property
     def name(self) -> str:
         return self.text.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """A tool's answer in both forms."""
-
-    structured: dict[str, Any]
-    text: str
-
-
-def answer(tool: Tool, call: Call) -> Answered:
+def answer(tool: Tool, call: Call) -> fit.Answered:
     """Do what *call* asks and give the answer within its budget, saying what was left out."""
     most = int(call.arguments.get("max_tokens", tool.budget))
-    return within(tool, render.plain(tool.run(call)), min(most, MOST_TOKENS))
-
-
-def within(tool: Tool, structured: dict[str, Any], most: int) -> Answered:
-    """The answer cut until neither its text nor its structured form costs more than *most* tokens."""
-    left_out: dict[str, int] = {}
-    while True:
-        text = _told(tool, structured, left_out)
-        over = max(budget.tokens(text), budget.tokens(_compact(structured))) - most
-        if over <= 0 or not _shorten(tool, structured, over, left_out):
-            return Answered(structured=structured, text=text)
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _told(tool: Tool, structured: dict[str, Any], left_out: Mapping[str, int]) -> str:
-    text = tool.show(structured)
-    if not left_out:
-        return text
-    said = ", ".join(
-        f"{count} of {key}" if count > 1 else f"part of {key}" for key, count in left_out.items()
-    )
-    how = (
-        " Ask for fewer at once, a section, or a larger max_tokens."
-        if tool.text.name in _TAKES_BUDGET
-        else ""
-    )
-    return f"{text}\nLeft out to stay within the budget: {said}.{how}"
-
-
-_TAKES_BUDGET = frozenset(
-    tool.name for tool in TOOLS if any(argument.name == "max_tokens" for argument in tool.arguments)
-)
-
-
-def _shorten(tool: Tool, structured: dict[str, Any], over: int, left_out: dict[str, int]) -> bool:
-    """Take something away from the first key that still has something to give. False: nothing is left."""
-    for key in tool.cuts:
-        value = structured.get(key)
-        if not value:
-            continue
-        if isinstance(value, str):
-            keep = budget.tokens(value) - over - 60  # the mark of the cut and its notice cost some as well
-            structured[key] = budget.cut(value, keep)[0] if keep > 0 else ""
-            left_out[key] = 1
-        elif isinstance(value, dict):
-            # The longest value of a person's properties is the one that nobody meant to be read here.
-            longest = max(value, key=lambda name: len(_compact(value[name])))
-            structured[key] = {name: item for name, item in value.items() if name != longest}
-            left_out[key] = left_out.get(key, 0) + 1
-        elif any(len(item.get("snippet", "")) > SHORT_SNIPPET for item in value if isinstance(item, dict)):
-            structured[key] = [
-                item | {"snippet": render.line(item["snippet"], SHORT_SNIPPET)} for item in value
-            ]
-            left_out["snippets"] = 1
-        else:
-            each = max(1, budget.tokens(_compact(value)) // len(value))
-            drop = min(len(value), max(1, over // each))
-            structured[key] = value[:-drop]
-            left_out[key] = left_out.get(key, 0) + drop
-            if key == "matches":
-                structured["cursor"] = None  # it would step over what was left out
-        if "truncated" in structured:
-            structured["truncated"] = True
-        if tool.told:
-            _tell(tool, structured, left_out)
-        return True
-    return False
-
-
-def _tell(tool: Tool, structured: dict[str, Any], left_out: Mapping[str, int]) -> None:
-    said = f"Left out to stay within the budget: {', '.join(left_out)}."
-    if tool.told == "warnings":
-        kept = [warning for warning in structured["warnings"] if not warning.startswith("Left out to stay")]
-        structured["warnings"] = [*kept, said]
-    elif not str(structured.get(tool.told, "")).endswith(said):
-        structured[tool.told] = f"{structured.get(tool.told, '')} {said}".strip()
+    return fit.within(tool.shape, render.plain(tool.run(call)), min(most, MOST_TOKENS))
 
 
 def _write(call: Call) -> Mapping[str, Any]:
@@ -196,7 +101,7 @@ def _paged(ask: Callable[..., Mapping[str, Any]], given: Arguments) -> Mapping[s
     values = int(most * VALUES_SHARE)
     for _ in range(ASKED_AGAIN):
         page = ask(**(given | {"max_tokens": values}))
-        cost = budget.tokens(_compact(render.plain(page)))
+        cost = fit.cost(fit.compact(render.plain(page)))
         if cost <= most or len(page["matches"]) <= 1:
             break
         values = max(1, int(values * most / cost * 0.9))
@@ -268,7 +173,7 @@ _ROWS: Mapping[str, _Row] = {
         run=_read,
         show=render.read,
         answers=(answers.ReadAnswer, answers.FindAnswer),
-        cuts=("matches", "backlinks", "content", "metadata", "title"),
+        cuts=("matches", "metadata", "backlinks", "content", "title"),
         told="more",
         budget=9_000,
     ),
@@ -306,12 +211,15 @@ _ROWS: Mapping[str, _Row] = {
 }
 
 
+ADVICE = "Ask for fewer at once, a section, or a larger max_tokens."
+
+
 def _tool(text: ToolText) -> Tool:
     row = _ROWS[text.name]
     output = schemas.output_schema(*row.answers) if row.answers else schemas.map_schema(ToolMetrics)
-    return Tool(
-        text=text, run=row.run, show=row.show, output=output, cuts=row.cuts, told=row.told, budget=row.budget
-    )
+    sized = any(argument.name == "max_tokens" for argument in text.arguments)
+    shape = fit.Shape(show=row.show, cuts=row.cuts, told=row.told, advice=ADVICE if sized else "")
+    return Tool(text=text, run=row.run, shape=shape, output=output, budget=row.budget)
 
 
 def catalogue() -> dict[str, Tool]:

@@ -1,28 +1,34 @@
-"""The stdio line between the client and the SDK: no request goes unanswered because a line was odd.
+"""Standard input and output as a line of protocol: one message a line, and no request goes unanswered.
 
-The SDK drops a line that it cannot parse without a word, and the client waits for ever. Here such a
-request is answered: one that holds half a surrogate pair (which JSON may escape and UTF-8 cannot hold) is
-passed on with that half made visible to the check of arguments, everything else is refused under its id.
-At the end of input, calls already under way are given time to answer.
+The SDK's own stdio transport drops what it cannot parse without a word, so that the client waits for ever,
+and it cannot be stopped before the client leaves. This one answers: a request with text that no note can
+hold (half a surrogate pair, bytes that are no UTF-8) reaches the check of arguments with that place marked,
+any other odd request is refused under its id. When the input ends, calls under way may still answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import os
 import re
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import anyio
+import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -30,8 +36,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-Item: TypeAlias = SessionMessage | Exception
-RequestId: TypeAlias = int | str
+Reads: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+Writes: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
 logger = logging.getLogger(__name__)
 
@@ -41,74 +47,118 @@ _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-class Wire:
-    """Both directions of one connection, relayed. Knows which requests have no answer yet."""
+def claim_standard_streams() -> tuple[BinaryIO, BinaryIO]:
+    """This process's standard input and output, for protocol alone from now on.
 
-    def __init__(self) -> None:
-        self._open: set[RequestId] = set()
+    What anything else prints goes to standard error, and what it reads is empty. They are not given back:
+    text that waits in a buffer would come out at the end.
+    """
+    source, sink = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without a standard error
+        os.dup2(null, 1)
+    os.close(null)
+    # The thread that reads may be blocked at the end of the process, so nothing closes under it.
+    return open(source, "rb", closefd=False), open(sink, "wb", buffering=0, closefd=False)
+
+
+class Wire:
+    """One connection over two byte streams. Knows which requests have no answer yet."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source = source
+        self._sink = sink
+        self._writing = anyio.Lock()
+        self._open: set[int | str] = set()
         self._idle = anyio.Event()
 
     @asynccontextmanager
-    async def relay(
-        self, inward: MemoryObjectReceiveStream[Item], outward: MemoryObjectSendStream[SessionMessage]
-    ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionMessage]]]:
-        """The streams to serve on, in front of the transport's own."""
-        to_server, server_reads = anyio.create_memory_object_stream[Item](0)
-        server_writes, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-
-        async def read() -> None:
-            async with to_server:
-                async for item in inward:
-                    for passed in self._received(item):
-                        if isinstance(passed, JSONRPCError):
-                            await outward.send(SessionMessage(passed))
-                        else:
-                            await to_server.send(passed)
-                await self._farewell()
-
-        async def write() -> None:
-            async with from_server, outward:
-                async for message in from_server:
-                    await outward.send(message)
-                    self._sent(message)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(read)
-            group.start_soon(write)
-            yield server_reads, server_writes
-            group.cancel_scope.cancel()
+    async def streams(self) -> AsyncIterator[tuple[Reads, Writes]]:
+        """The streams a server is run on."""
+        to_server, reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        writes, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        # The read of a pipe cannot be interrupted; a daemon thread does not keep the process from ending.
+        reader = threading.Thread(
+            target=self._read, args=(to_server, asyncio.get_running_loop()), name="read-stdin", daemon=True
+        )
+        async with to_server, from_server, anyio.create_task_group() as group:
+            group.start_soon(self._write_all, from_server)
+            reader.start()
+            yield reads, writes
 
     async def wait_idle(self, seconds: float) -> None:
-        """Until every request has its answer, but not longer than *seconds*."""
+        """Until every request has its answer on its way, but not longer than *seconds*."""
         with anyio.move_on_after(seconds):
             while self._open:
                 self._idle = anyio.Event()
                 await self._idle.wait()
 
-    async def _farewell(self) -> None:
-        await self.wait_idle(FAREWELL_SECONDS)
+    def _read(
+        self, to_server: MemoryObjectSendStream[SessionMessage | Exception], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        def run(work: Coroutine[Any, Any, None]) -> bool:
+            try:
+                asyncio.run_coroutine_threadsafe(work, loop).result()
+            except RuntimeError:  # the loop has ended
+                work.close()
+                return False
+            except (asyncio.CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return False
+            return True
 
-    def _received(self, item: Item) -> list[Item | JSONRPCError]:
-        if isinstance(item, Exception):
-            answers = unreadable(item)
-            for answer in answers:
-                if isinstance(answer, SessionMessage):
-                    self._note(answer)
-            return list(answers)
-        self._note(item)
-        return [item]
+        try:
+            for line in iter(self._source.readline, b""):
+                if not run(self._received(line, to_server)):
+                    return
+        except OSError:
+            logger.debug("Standard input could not be read.", exc_info=True)
+        run(self._ended(to_server))
 
-    def _note(self, item: SessionMessage) -> None:
-        message = item.message
+    async def _received(
+        self, line: bytes, to_server: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        message, refusals = understood(line)
+        for refusal in refusals:
+            await self._write(refusal)
+        if message is None:
+            return
         if isinstance(message, JSONRPCRequest):
             self._open.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request is never answered.
             self._done((message.params or {}).get("requestId"))
+        await to_server.send(SessionMessage(message))
 
-    def _sent(self, item: SessionMessage) -> None:
-        if isinstance(item.message, (JSONRPCResponse, JSONRPCError)):
-            self._done(item.message.id)
+    async def _ended(self, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        await self.wait_idle(FAREWELL_SECONDS)
+        await to_server.aclose()
+
+    async def _write_all(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async for item in from_server:
+            await self._write(item.message)
+            if isinstance(item.message, (JSONRPCResponse, JSONRPCError)):
+                self._done(item.message.id)
+
+    async def _write(self, message: JSONRPCMessage) -> None:
+        try:
+            data = message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8")
+        except ValueError:
+            logger.exception("An answer could not be written as JSON.")
+            if not isinstance(message, JSONRPCResponse):
+                return
+            data = (
+                _error(message.id, INTERNAL_ERROR, "the answer could not be sent").model_dump_json().encode()
+            )
+        async with self._writing:
+            await anyio.to_thread.run_sync(self._put, data + b"\n")
+
+    def _put(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._sink.write(left) :]
 
     def _done(self, request_id: object) -> None:
         if isinstance(request_id, (int, str)):
@@ -117,50 +167,34 @@ class Wire:
             self._idle.set()
 
 
-def unreadable(error: Exception) -> list[SessionMessage | JSONRPCError]:
-    """What becomes of a line the SDK could not parse: a message after all, refusals by id, or nothing."""
-    line = _line_of(error)
-    if line is None:
-        logger.warning("A message could not be read: %s", type(error).__name__)
-        return []
-    if isinstance(line, str):
-        if not line.strip():
-            return []
-        try:
-            value = json.loads(line)
-            scrubbed = _scrub(value)
-        except (ValueError, RecursionError) as failure:
-            deep = isinstance(failure, RecursionError)
-            reason = "the message is nested too deeply" if deep else "the message is not JSON"
-            return _refuse([_id_in(line)], PARSE_ERROR, reason)
-        if scrubbed == value and isinstance(value, dict):
-            # Valid JSON without lone surrogates that the parser refused: nested beyond its bound.
-            return _refuse([value.get("id")], PARSE_ERROR, "the message is nested too deeply")
-        try:
-            return [SessionMessage(jsonrpc_message_adapter.validate_python(scrubbed, by_name=False))]
-        except ValidationError:
-            line = scrubbed
-    if isinstance(line, list):
-        ids = [entry.get("id") for entry in line if isinstance(entry, dict)]
-        return _refuse(ids, INVALID_REQUEST, "batches are not served; send one message a line")
-    if isinstance(line, dict):
-        return _refuse([line.get("id")], INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")
-    return _refuse([], INVALID_REQUEST, "the message is not an object")
-
-
-def _line_of(error: Exception) -> Any:
-    """The line as text where it was not JSON, else its value; None when the error does not say."""
-    if not isinstance(error, ValidationError):
-        return None
-    for detail in error.errors(include_url=False, include_context=False):
-        # Of the kinds of message that were tried, one always names the whole value as its input.
-        if detail["type"] in ("json_invalid", "model_type", "missing") and len(detail["loc"]) <= 2:
-            return detail["input"]
-    return None
+def understood(line: bytes) -> tuple[JSONRPCMessage | None, list[JSONRPCError]]:
+    """What one line means: its message if it holds one, else the refusals that go back to the client."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False), []
+    except ValidationError:
+        pass
+    text = line.decode("utf-8", "surrogateescape").lstrip("\ufeff")
+    if not text.strip():
+        return None, []
+    try:
+        value = _scrub(json.loads(text))
+    except RecursionError:
+        return None, _refuse([_id_in(text)], PARSE_ERROR, "the arguments are nested too deeply")
+    except ValueError:
+        return None, _refuse([_id_in(text)], PARSE_ERROR, "the message is not JSON")
+    try:
+        return jsonrpc_message_adapter.validate_python(value, by_name=False), []
+    except ValidationError:
+        pass
+    if isinstance(value, list):
+        ids = [entry.get("id") for entry in value if isinstance(entry, dict)]
+        return None, _refuse(ids, INVALID_REQUEST, "batches are not served; send one message a line")
+    ids = [value.get("id")] if isinstance(value, dict) else []
+    return None, _refuse(ids, INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")
 
 
 def _scrub(value: Any) -> Any:
-    """*value* with each lone surrogate as NUL, which the check of arguments refuses by name."""
+    """*value* with NUL for what UTF-8 cannot hold: the check of arguments refuses that by name."""
     if isinstance(value, str):
         return _LONE.sub("\0", value)
     if isinstance(value, list):
@@ -170,9 +204,9 @@ def _scrub(value: Any) -> Any:
     return value
 
 
-def _id_in(line: str) -> Any:
+def _id_in(text: str) -> Any:
     """The request id of a line that is no JSON as a whole, as far as its beginning shows one."""
-    depth, pieces = 0, [match.group() for match in _PIECE.finditer(line)]
+    depth, pieces = 0, [match.group() for match in _PIECE.finditer(text)]
     for number, piece in enumerate(pieces):
         if piece in "[{":
             depth += 1
@@ -186,13 +220,12 @@ def _id_in(line: str) -> Any:
     return None
 
 
-def _refuse(ids: list[Any], code: int, reason: str) -> list[SessionMessage | JSONRPCError]:
+def _refuse(ids: list[Any], code: int, reason: str) -> list[JSONRPCError]:
     known = [entry for entry in ids if isinstance(entry, (int, str)) and not isinstance(entry, bool)]
     if not known:
-        logger.warning("A message was ignored: %s", reason)
-    return [
-        JSONRPCError(
-            jsonrpc="2.0", id=entry, error=ErrorData(code=code, message=f"invalid_arguments: {reason}")
-        )
-        for entry in known
-    ]
+        logger.warning("A message was passed over: %s.", reason)
+    return [_error(entry, code, f"invalid_arguments: {reason}") for entry in known]
+
+
+def _error(request_id: int | str, code: int, message: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
