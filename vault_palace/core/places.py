@@ -149,4 +149,8 @@ def archive_place(path: str) -> str:
 
 def printable(name: str) -> str:
     """*name* as text that can be shown and encoded, undecodable bytes as `\\xNN`."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        raw = name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a pair, as JSON can carry it
+        raw = name.encode("utf-8", "backslashreplace")
+    return raw.decode("utf-8", "backslashreplace")

@@ -38,7 +38,7 @@ from vault_palace.storage.records import (
 from vault_palace.storage.vault import Vault
 
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_TAIL_CHECK = 64
+_TAIL_CHECK = 512
 _BOM = b"\xef\xbb\xbf"
 OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
 
@@ -275,7 +275,7 @@ class _Reader:
         seen = (found.st_ino, found.st_size, found.st_mtime_ns)
         if seen == self._seen:
             return
-        if found.st_size < self.offset:
+        if found.st_size < self.offset or self._seen[0] not in {0, found.st_ino}:
             self.reset()
         data = self._from(place)
         if data is None:

@@ -105,14 +105,13 @@ class Steps:
             return self.vault.read(path)
         staged = self.vault.locate(trace.staged)
         if data is None:
-            stored = self.vault.read(trace.staged)
-        else:
-            with files.told(staged):
-                stored = Stored(data, _known(trace.after), Mark.of(os.lstat(staged)))
-        ours = {mark for mark in (trace.before, trace.after) if mark is not None}
-        self._let_go(files.kept_beside(staged), ours, keep=False)  # a killed try may have left it
+            data = self.vault.read(trace.staged).data
+        with files.told(staged):
+            ours = os.lstat(staged)
+        known = {mark for mark in (trace.before, trace.after) if mark is not None}
+        self._let_go(files.kept_beside(staged), known, keep=False)  # a killed try may have left it
         files.put(staged, target, expect=trace.before)
-        return stored
+        return Stored(data, _known(trace.after), _mark_now(target, ours))
 
     def _move(self, place: Path, target: Path, before: str) -> None:
         """Give the file its new name, whatever part of that a killed run has done already."""
@@ -202,6 +201,23 @@ class Steps:
         if keep or files.fingerprint(data) not in ours:
             self.versions.keep(data, durable=True)
         files.discard(temporary)
+
+
+def _mark_now(target: Path, ours: os.stat_result) -> Mark:
+    """The mark of our file at its new name, whose change time the rename has moved.
+
+    When somebody saved over it already, the mark of what we wrote: then a comparison sees the difference.
+    """
+    with contextlib.suppress(OSError):
+        found = os.lstat(target)
+        same = (found.st_ino, found.st_size, found.st_mtime_ns) == (
+            ours.st_ino,
+            ours.st_size,
+            ours.st_mtime_ns,
+        )
+        if same:
+            return Mark.of(found)
+    return Mark.of(ours)
 
 
 def _has_name(place: Path, rival: Path) -> bool:

@@ -70,6 +70,8 @@ class Vault:
             raise _violation(path, "names the vault itself")
         if "\0" in path:
             raise _violation(path, "holds a null byte")
+        if any("\ud800" <= sign <= "\udfff" for sign in path):
+            raise _violation(path, "is not text")
         if path.startswith("/") or "\\" in path or _DRIVE.match(path):
             raise _violation(path, "is not relative to the vault with `/` between folders")
         for part in parts:
@@ -78,7 +80,7 @@ class Vault:
                 raise _violation(path, "leaves the vault")
             if decoded != part and ("/" in decoded or "\\" in decoded) and ".." in decoded:
                 raise _violation(path, "leaves the vault")
-            if len(os.fsencode(part)) > 255:
+            if len(part.encode("utf-8")) > 255:
                 raise _violation(path, "holds a name longer than 255 bytes")
             if os.name == "nt" and ":" in part:  # pragma: no cover - a stream of another file there
                 raise _violation(path, "holds a colon")
@@ -170,7 +172,8 @@ class Vault:
                 if entry.name.startswith("."):
                     continue
                 try:
-                    seen = entry.stat(follow_symlinks=False)
+                    # A listing on Windows tells no inode, and may tell an older time.
+                    seen = os.lstat(entry.path) if os.name == "nt" else entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
                 except OSError as error:
