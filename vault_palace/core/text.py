@@ -13,12 +13,10 @@ Words hold no ASCII sign, no blank and no lone surrogate: joined by blanks, any 
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Protocol
 
 WORD_LENGTH = 64  # longer runs are found by their beginning
 QUERY_TERMS = 64  # a query is a question, not a document
@@ -77,10 +75,6 @@ class Term:
             return any(word.startswith(self.forms[0]) for word in words)
         held = words if isinstance(words, (set, frozenset)) else set(words)
         return any(form in held for form in self.forms)
-
-
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802  (the library's name)
 
 
 # --- words -----------------------------------------------------------------------------------------------
@@ -209,22 +203,14 @@ def _plain(word: str, script: Script) -> str:
     return unicodedata.normalize("NFC", "".join(c for c in parts if not unicodedata.combining(c))) or word
 
 
-_stemming = threading.Lock()  # stemmers keep the word they work on in themselves
-
-
-@cache
-def _stemmer(name: str) -> _Stemmer:
-    import snowballstemmer  # slow to import, and not needed by every command
-
-    made: _Stemmer = snowballstemmer.stemmer(name)
-    return made
-
-
 def _stem(word: str, stemmer: str) -> str:
     if not stemmer or any(sign.isdecimal() for sign in word):
         return word
-    with _stemming:
-        return _stemmer(stemmer).stemWord(word) or word
+    import snowballstemmer  # slow to import, and not needed by every command
+
+    # A stemmer keeps the word it works on in itself; a new one each time is safe in any thread, and cheap.
+    stemmed: str = snowballstemmer.stemmer(stemmer).stemWord(word)
+    return stemmed or word
 
 
 # --- queries ---------------------------------------------------------------------------------------------

@@ -1,0 +1,205 @@
+"""The statements about links and words: where a link leads, who refers to a note, which notes match.
+
+Like `index.sql`: functions over a connection, and lookups by whole texts or ranges, never by patterns.
+"""
+
+# ruff: noqa: S608  (what is put together here are our own words and question marks; values are always bound)
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import normalize
+
+from vault_palace.core.links import Resolver
+from vault_palace.core.model import Layer
+from vault_palace.index.notes import (
+    NOTE_COLUMNS,
+    DamagedRowError,
+    IndexedNote,
+    Words,
+    note_of_columns,
+    text_column,
+    text_of_column,
+)
+from vault_palace.index.sql import marks_for, tag_key
+
+_FROM_LINKS = "FROM link JOIN note AS source ON source.id = link.note"
+_COUNTED = "source.kind = 'memory' AND source.layer IS NOT NULL AND link.target <> source.path"
+
+
+# --- links -----------------------------------------------------------------------------------------------
+
+
+def resolve(db: sqlite3.Connection, keys: Iterable[str], note: int | None = None) -> None:
+    """Answer anew where the links with one of *keys* lead (of *note* alone, when given)."""
+    only = "" if note is None else " AND link.note = ?"
+    for key in keys:
+        column = text_column(key)
+        links = db.execute(
+            f"SELECT link.note, link.place, link.path, link.target, source.path {_FROM_LINKS}"
+            f" WHERE link.key = ?{only}",
+            (column,) if note is None else (column, note),
+        ).fetchall()
+        if not links:
+            continue
+        # `[[x.md]]` has the key `x`, and may mean `x.md.md` where there is no `x.md`.
+        named = db.execute("SELECT path FROM file WHERE key IN (?, ?)", (column, text_column(f"{key}.md")))
+        files = [text_of_column(path) for (path,) in named]
+        resolver = Resolver(files)
+        for number, place, path, target, source in links:
+            found = resolver.resolve(text_of_column(path), text_of_column(source)) if files else None
+            now = None if found is None else text_column(found)
+            if now != target:
+                db.execute("UPDATE link SET target = ? WHERE note = ? AND place = ?", (now, number, place))
+
+
+def referrers(db: sqlite3.Connection, target: str, *, counted: bool) -> tuple[str, ...]:
+    """Paths of the notes with a link to *target*; *counted*: only those that SPEC §3 counts."""
+    rows = db.execute(
+        f"SELECT DISTINCT source.path {_FROM_LINKS} WHERE link.target = ?"
+        f"{f' AND {_COUNTED}' if counted else ''} ORDER BY source.path",
+        (text_column(target),),
+    )
+    return tuple(text_of_column(path) for (path,) in rows)
+
+
+def counted_links(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Each target with each memory that links to it and counts, once, in order."""
+    rows = db.execute(
+        f"SELECT DISTINCT link.target, source.path {_FROM_LINKS}"
+        f" WHERE link.target IS NOT NULL AND {_COUNTED} ORDER BY link.target, source.path"
+    )
+    for target, source in rows:
+        yield text_of_column(target), text_of_column(source)
+
+
+def unresolved(db: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
+    """Links that lead nowhere: path of the note and the link's path."""
+    rows = db.execute(
+        "SELECT note.path, link.path FROM link JOIN note ON note.id = link.note"
+        " WHERE link.target IS NULL AND link.path <> '' AND note.kind IN ('memory', 'map')"
+        " ORDER BY note.path, link.place"
+    )
+    return tuple((text_of_column(note), text_of_column(link)) for note, link in rows)
+
+
+def orphans(db: sqlite3.Connection) -> tuple[str, ...]:
+    """Memories that link to no other note and that no other memory links to."""
+    rows = db.execute(
+        "SELECT path FROM note WHERE kind = 'memory' AND layer IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM link WHERE link.note = note.id AND link.target <> note.path)"
+        f" AND NOT EXISTS (SELECT 1 {_FROM_LINKS}"
+        f" WHERE link.target = note.path AND {_COUNTED}) ORDER BY path"
+    )
+    return tuple(text_of_column(path) for (path,) in rows)
+
+
+def holders(db: sqlite3.Connection, keys: Collection[str]) -> tuple[str, ...]:
+    """Paths of the notes, of any kind, that hold a link with one of *keys*."""
+    found: set[str] = set()
+    for key in keys:
+        rows = db.execute(
+            "SELECT DISTINCT note.path FROM link JOIN note ON note.id = link.note WHERE link.key = ?",
+            (text_column(key),),
+        )
+        found.update(text_of_column(path) for (path,) in rows)
+    return tuple(sorted(found))
+
+
+# --- search ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """Which notes a search is about. `folders` hold with all that lies below them; None: everywhere."""
+
+    kinds: tuple[str, ...] = ("memory",)
+    folders: tuple[str, ...] | None = None
+    layer: Layer | None = None
+    tags: tuple[str, ...] = ()
+    min_density: float | None = None
+
+    def condition(self) -> tuple[str, list[Any]]:
+        """As SQL over `note`, and its values."""
+        parts = [f"note.kind IN ({marks_for(self.kinds)})"]
+        values: list[Any] = [*self.kinds]
+        if self.folders is not None:
+            below = [_below(text_column(normalize("NFC", folder)), "note.folder") for folder in self.folders]
+            parts.append(f"({' OR '.join(part for part, _ in below) or '0'})")
+            values += [value for _, pair in below for value in pair]
+        if self.layer is not None:
+            parts.append("note.layer = ?")
+            values.append(self.layer.value)
+        for tag in self.tags:
+            part, pair = _below(text_column(tag_key(tag)), "tag.tag")
+            parts.append(f"EXISTS (SELECT 1 FROM tag WHERE tag.note = note.id AND {part})")
+            values += pair
+        if self.min_density is not None:
+            parts.append("note.density >= ?")
+            values.append(self.min_density)
+        return " AND ".join(parts), values
+
+
+def _below(name: str | bytes, column: str) -> tuple[str, tuple[str | bytes, ...]]:
+    """*name* itself or anything below it at a `/`; `0` is the sign behind the slash."""
+    slash, behind = (name + "/", name + "0") if isinstance(name, str) else (name + b"/", name + b"0")
+    return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (name, slash, behind)
+
+
+def matches(
+    db: sqlite3.Connection, expression: str, only: Only, weights: Sequence[float], *, limit: int, offset: int
+) -> tuple[list[tuple[float, IndexedNote, Words]], int]:
+    """One page of the notes that match, best first, ties by path; and how many match altogether."""
+    condition, values = only.condition()
+    # CROSS keeps the engine from asking the search table about each note of the kind instead.
+    found = (
+        f"WITH found AS MATERIALIZED (SELECT note.id, note.path, bm25(words{', ?' * len(weights)}) AS score"
+        f" FROM words CROSS JOIN note ON note.id = words.rowid WHERE words MATCH ? AND {condition})"
+    )
+    given = (*weights, expression, *values)
+    ranked = db.execute(
+        f"{found} SELECT id, score, (SELECT count(*) FROM found) FROM found"
+        " ORDER BY score, path LIMIT ? OFFSET ?",
+        (*given, limit, offset),
+    ).fetchall()
+    if not ranked:
+        return [], db.execute(f"{found} SELECT count(*) FROM found", given).fetchone()[0] if offset else 0
+    page = []
+    for number, score, _ in ranked:
+        row = db.execute(
+            f"SELECT packed.words, {NOTE_COLUMNS} FROM packed JOIN note ON note.id = packed.note"
+            " WHERE packed.note = ?",
+            (number,),
+        ).fetchone()
+        if row is None:
+            raise DamagedRowError(f"the words of note {number}")
+        page.append((-float(score), note_of_columns(row[1:]), Words.unpack(row[0])))
+    return page, int(ranked[0][2])
+
+
+def any_note(db: sqlite3.Connection, only: Only) -> bool:
+    condition, values = only.condition()
+    return db.execute(f"SELECT 1 FROM note WHERE {condition} LIMIT 1", values).fetchone() is not None
+
+
+def folders(db: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
+    """Folders that hold a note of one of *kinds*, with how many."""
+    rows = db.execute(
+        f"SELECT folder, count(*) FROM note WHERE kind IN ({marks_for(kinds)})"
+        " GROUP BY folder ORDER BY folder",
+        tuple(kinds),
+    )
+    return {text_of_column(folder): count for folder, count in rows}
+
+
+def frequency(db: sqlite3.Connection, word: str) -> int:
+    """How many notes hold *word*."""
+    row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def searched_count(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM packed").fetchone()[0])
