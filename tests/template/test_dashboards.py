@@ -214,7 +214,7 @@ def test_odd_values_are_shown_as_they_are(palace: Path, shown: Shown) -> None:
 @pytest.mark.parametrize(
     ("now", "zone", "left"),
     [
-        # The night before clocks go back, the night before they go forward, and a midnight that does not exist.
+        # The night before clocks go back, the one before they go forward, and a midnight that does not exist.
         ("2026-10-24T23:30:00", "Europe/Berlin", 2),
         ("2026-03-28T23:30:00", "Europe/Berlin", 2),
         ("2027-04-28T23:30:00", "Africa/Cairo", 2),
