@@ -202,11 +202,21 @@ def test_obsidians_own_properties_are_nobodys_mistake() -> None:
     assert problems == ()
 
 
-def test_a_machine_without_a_known_zone_keeps_the_last_good_one() -> None:
-    policy, problems = read_policy({}, {}, last_good=GOOD, zone_of=lambda _: None)
+@pytest.mark.parametrize("values", [{}, {"timezone": ""}])
+def test_a_machine_without_a_known_zone_keeps_the_last_good_one(values: dict[str, Value]) -> None:
+    policy, problems = read_policy(values, {}, last_good=GOOD, zone_of=lambda _: None)
 
-    assert (policy.timezone, policy.zone) == ("Asia/Tokyo", ZoneInfo("Asia/Tokyo"))
+    assert (policy.timezone, policy.zone) == ("", ZoneInfo("Asia/Tokyo"))
     assert problems == ()
+
+
+def test_a_zone_that_is_none_keeps_the_last_good_one() -> None:
+    policy, (problem,) = read_policy(
+        {"timezone": "Middle/Earth"}, {"timezone": 2}, last_good=replace(GOOD, timezone=""), zone_of=zone_of
+    )
+
+    assert (policy.timezone, policy.zone, problem.line) == ("", ZoneInfo("Asia/Tokyo"), 2)
+    assert problem.message.endswith("the machine’s zone counts")
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

@@ -372,8 +372,10 @@ def test_a_touch_ends_idleness(layer: Layer, status: Status) -> None:
     assert idle(after, POLICY.today(NOON)) == 0
 
 
-def test_a_touch_by_a_clock_behind_the_last_one_adds_nothing() -> None:
-    assert touch(memory(last_touched=ago(-1)), NOON, POLICY).streak == 0
+def test_a_touch_written_after_a_newer_one_adds_nothing_and_sets_nothing_back() -> None:
+    after = touch(memory(last_touched=ago(-1)), NOON, POLICY)
+
+    assert (after.streak, after.last_touched) == (0, ago(-1))
 
 
 def test_a_touch_leaves_a_streak_that_cannot_be_read() -> None:
@@ -472,6 +474,17 @@ def test_a_drag_is_charged_what_its_old_layer_had_cost() -> None:
     ends = {decide(replace(note, layer=SEDIMENT), 0, NOON, POLICY).after.streak for note in (often, seldom)}
 
     assert ends == {6}
+
+
+def test_a_move_by_hand_is_charged_what_the_old_layer_had_cost() -> None:
+    assert move_to(memory(idle=15, streak=8), SEDIMENT, NOON, POLICY).streak == 6
+
+
+@pytest.mark.parametrize("path", ["_Archive/01_Shallow/a.md", "01_Shallow/a.md"])
+def test_time_in_the_archive_costs_nothing(path: str) -> None:
+    away = replace(archive(memory(idle=300, streak=8)), path=path)
+
+    assert move_to(away, SHALLOW, NOON, POLICY).streak == 8
 
 
 def test_a_use_of_a_dragged_note_settles_the_move_as_well() -> None:

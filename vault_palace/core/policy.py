@@ -55,13 +55,16 @@ class Policy:
 
     def today(self, now: datetime) -> date:
         """The calendar date of *now* in the vault's zone."""
-        return self.wall(now).date()
+        return self._local(now).date()
 
     def wall(self, now: datetime) -> datetime:
         """*now* as notes hold it: zone-less, in the vault's zone, whole seconds."""
+        return self._local(now).replace(tzinfo=None, microsecond=0, fold=0)
+
+    def _local(self, now: datetime) -> datetime:
         if now.tzinfo is None:
             raise ValueError("the clock must be aware")
-        return now.astimezone(self.zone).replace(tzinfo=None, microsecond=0, fold=0)
+        return now.astimezone(self.zone)
 
     def lifetime(self, layer: Layer) -> int:
         """The default `decay_days` of *layer*."""
@@ -201,11 +204,11 @@ def read_policy(
     name = written.strip() if isinstance(written, str) else None
     zone = None if name is None else zone_of(name)
     if zone is None:
-        if "timezone" in values:
-            counts = last_good.timezone or "the machine's zone"
+        zone = last_good.zone
+        if name != "":  # else the machine's zone cannot be told, which is not this note's fault
+            name = last_good.timezone
             wrong = f"timezone must be a zone like Europe/Berlin, not {_said(written)}"
-            report("timezone", f"{wrong}; {counts} counts")
-        name, zone = last_good.timezone, last_good.zone
+            report("timezone", f"{wrong}; {name or 'the machine’s zone'} counts")
     read |= {"timezone": name, "zone": zone}
     return _policy(read), tuple(problems)
 

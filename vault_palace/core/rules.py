@@ -254,7 +254,8 @@ def _first(rows: Iterable[Row], facts: Facts) -> Row:
 
 def _follow(row: Row, settled: Memory, now: datetime, policy: Policy) -> Memory:
     if row.then is None:
-        return replace(settled, status=row.status or resting(settled.layer))
+        status = row.status or resting(settled.layer)
+        return settled if settled.status is status else replace(settled, status=status)
     if isinstance(row.then, Layer):
         return move_to(settled, row.then, now, policy)
     return archive(settled)
@@ -277,7 +278,10 @@ def forecast(memory: Memory, backlinks: int, now: datetime, policy: Policy) -> M
         decays = memory.decays_on
     if rises == today and memory.rises_to is to and memory.rises_on is not None and memory.rises_on < today:
         rises = memory.rises_on
-    return replace(memory, decays_on=decays, rises_on=rises, rises_to=to if isinstance(to, Layer) else None)
+    rises_to = to if isinstance(to, Layer) else None
+    if (decays, rises, rises_to) == (memory.decays_on, memory.rises_on, memory.rises_to):
+        return memory
+    return replace(memory, decays_on=decays, rises_on=rises, rises_to=rises_to)
 
 
 def _next_move(
@@ -291,6 +295,8 @@ def _next_move(
     """
     if memory.density is None or memory.streak is None:
         return None, None
+    if memory.pinned or memory.layer is Layer.BEDROCK:
+        return None, None  # row 0 asks for no date
     if memory.status is Status.ARCHIVED and not dragged(memory):
         return None, None
     today = policy.today(now)

@@ -94,8 +94,9 @@ def touch(memory: Memory, now: datetime, policy: Policy) -> Memory:
         if policy.today(now) > memory.last_touched.date() and use < HIGHEST_USE:
             use += 1
         streak = max(use, 0) + linked
-    status = resting(memory.layer)
-    return replace(memory, streak=streak, last_touched=policy.wall(now), missed=0, status=status)
+    # A use may be written late, after a newer one: the last touch never goes back.
+    last = max(memory.last_touched, policy.wall(now))
+    return replace(memory, streak=streak, last_touched=last, missed=0, status=resting(memory.layer))
 
 
 def recount(memory: Memory, backlinks: int) -> Memory:
@@ -128,9 +129,13 @@ def unpin(memory: Memory, now: datetime, policy: Policy) -> Memory:
 def move_to(memory: Memory, layer: Layer, now: datetime, policy: Policy) -> Memory:
     """The note after a move into *layer*: promotion, restore, `move_file`, a person's drag.
 
-    `last_touched` stays, for a move is not a use. A negative use part is lifted, so that the move is
-    not undone the next night. A personal lifetime goes along; any other becomes the layer's default.
+    What the old layer's lifetime had cost is settled first, but for time in the archive, which costs
+    nothing: a keeper that ran every day and one that was off must leave the same note. Then a negative
+    use part is lifted, so that the move is not undone the next night. `last_touched` stays, for a move
+    is not a use. A personal lifetime goes along; any other becomes the layer's default.
     """
+    if not archived(memory):
+        memory = settle(memory, now, policy)
     before = memory.recorded_layer or memory.layer
     personal = memory.decay_days is not None and memory.decay_days != policy.lifetime(before)
     wall = policy.wall(now)
@@ -159,6 +164,11 @@ def archive(memory: Memory) -> Memory:
     )
 
 
+def archived(memory: Memory) -> bool:
+    """Whether the note lies in the archive, or comes from there."""
+    return memory.status is Status.ARCHIVED or memory.path.startswith(f"{ARCHIVE}/")
+
+
 def dragged(memory: Memory) -> bool:
     """Whether a person put the note where it is: its properties speak of another place.
 
@@ -171,15 +181,8 @@ def dragged(memory: Memory) -> bool:
 
 
 def arrive(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """The note with its properties brought to the folder it was found in; others stay as they are.
-
-    What its old layer's lifetime had cost is settled first: a keeper that ran every day and one that
-    was off must leave the same note.
-    """
-    if not dragged(memory):
-        return memory
-    settled = memory if memory.status is Status.ARCHIVED else settle(memory, now, policy)
-    return move_to(settled, memory.layer, now, policy)
+    """The note with its properties brought to the folder it was found in; others stay as they are."""
+    return move_to(memory, memory.layer, now, policy) if dragged(memory) else memory
 
 
 def resting(layer: Layer) -> Status:
