@@ -1,4 +1,4 @@
-"""Links, tags and headings against dumps of Obsidian's own metadata cache, which may lie beside the checkout."""
+"""Links, tags and headings against dumps of Obsidian's metadata cache, where they lie beside the checkout."""
 
 from __future__ import annotations
 

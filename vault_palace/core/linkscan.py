@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote.index import footnote_def
@@ -25,6 +26,8 @@ from vault_palace.core.propertylinks import MOST_HEADER, Unquoted, property_link
 # Beyond this a file is a pasted log or a converted book: what follows is not read for links, and flagged.
 MOST_CHARACTERS = 1_000_000
 MOST_LINES = 25_000
+DEEPEST = 95  # levels of quotes, lists and their items; at 100 the parser skips the rest of the note
+MOST_NESTING = 40_000  # marks of quotes and lists that open lines, summed; long lines count for several
 
 
 class Tag(NamedTuple):
@@ -72,12 +75,27 @@ def header_span(text: str) -> tuple[int, int, int]:
 # ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_CLOSED_MATH = math_block_dollar(allow_labels=False, allow_blank_lines=True)
+
+
+def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A `$$` block; one that found no end is remembered, or each later `$$` would look for one again."""
+    at = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith("$$", at):
+        return False
+    since, until = state.env.get("unclosed_math", (start, -1))
+    if since < start and end <= until:
+        return False
+    found = _CLOSED_MATH(state, start, end, silent)
+    if not found and state.src.find("$$", at + 2, state.eMarks[start]) < 0:
+        state.env["unclosed_math"] = (start, end)
+    return found
+
+
 def block_parser() -> MarkdownIt:
     """markdown-it-py with tables, math blocks and footnotes, stopping after the blocks."""
     parser = MarkdownIt("commonmark", {"maxNesting": 100, "html": True}).enable("table")
-    parser.block.ruler.before(
-        "fence", "math_block", math_block_dollar(allow_labels=False, allow_blank_lines=True)
-    )
+    parser.block.ruler.before("fence", "math_block", _math_block)
     # Without this, `[^1]: [[Note]]` would be a link definition and hide its link.
     parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.enableOnly(["normalize", "block"])
@@ -246,14 +264,13 @@ def _body(text: str, start: int, line: int) -> tuple[list[Link], list[Tag], bool
         return [], [], cut and _WORTH.search(text, start) is not None
     if not _ODD.search(body):
         return *_plain(body, start, line), cut
-    if body.count("\n") > MOST_LINES:
-        end = -1
-        for _ in range(MOST_LINES):
-            end = body.index("\n", end + 1)
-        body, cut = body[: end + 1], True
+    bearable = _bearable(body)
+    if bearable < len(body):
+        body, cut = body[:bearable], True
     links: list[Link] = []
     tags: list[Tag] = []
-    for piece, _ in pieces(body, start):
+    for piece, opener in pieces(body, start):
+        cut = cut or opener.level >= DEEPEST
         if not _WORTH.search(piece.text):
             continue
         scanned = inline.scan(piece.text)
@@ -268,6 +285,28 @@ def _body(text: str, start: int, line: int) -> tuple[list[Link], list[Tag], bool
                 if link is not None:
                     links.append(link)
     return links, tags, cut
+
+
+# Lines that open many quotes and lists at once: the parser reads such a line once for each of them.
+_NESTING = re.compile(r"^((?:[ \t]*(?:>|[*+\-](?=[ \t])|\d{1,9}[.)](?=[ \t]))){3,}).*", re.MULTILINE)
+
+
+def _bearable(body: str) -> int:
+    """How much of a body the block parser can take in about a second: the offset of a line's start."""
+    end = len(body)
+    if body.count("\n") > MOST_LINES:
+        end = -1
+        for _ in range(MOST_LINES):
+            end = body.index("\n", end + 1)
+        end += 1
+    work = 0
+    for line in _NESTING.finditer(body, 0, end):
+        marks = line.group(1)
+        depth = marks.count(">") + 2 * sum(map(marks.count, "-*+.)"))
+        work += depth // 2 * (1 + len(line.group()) // 500)
+        if depth >= DEEPEST or work > MOST_NESTING:
+            return line.start()
+    return end
 
 
 def _plain(body: str, start: int, line: int) -> tuple[list[Link], list[Tag]]:
