@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,16 +136,17 @@ def init(
     first, and on a terminal you are asked.
     """
     from vault_palace.services.init import init as lay_out
+    from vault_palace.services.init import template_root
     from vault_palace.surfaces import config
 
     screen = Screen.open(as_json=as_json)
     root = config.read_settings(path if path is not None else vault, surface="cli").root
     zone = timezone or _machine_zone()
     if not dry_run and not confirm and screen.can_ask and root.is_dir() and any(root.iterdir()):
-        plan = lay_out(root, template=_template(), zone_name=zone, dry_run=True)
+        plan = lay_out(root, template=template_root(), zone_name=zone, dry_run=True)
         if not screen.ask(f"Add this to {root}?", render.laid_out(plan)):
             return _declined()
-    answer = lay_out(root, template=_template(), zone_name=zone, dry_run=dry_run)
+    answer = lay_out(root, template=template_root(), zone_name=zone, dry_run=dry_run)
     screen.show(answer, render.laid_out(answer))
     return 0
 
@@ -433,13 +433,6 @@ def _machine_zone() -> str:
     if why:
         put(sys.stderr, f"{why} Or give --timezone.")
     return zones.machine_zone_name()
-
-
-def _template() -> Path:
-    """The folder of the shipped vault: inside an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parents[2]
-    inside = package / "vault_template"
-    return inside if inside.is_dir() else package.parent / "vault_template"
 
 
 def _standard_input() -> str:

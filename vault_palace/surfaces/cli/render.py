@@ -9,6 +9,7 @@ from vault_palace.core.model import Problem
 from vault_palace.services.answers import (
     DecisionAnswer,
     FindAnswer,
+    InitAnswer,
     Match,
     MetabolizeAnswer,
     MoveAnswer,
@@ -26,6 +27,20 @@ from vault_palace.services.answers import (
 from vault_palace.surfaces.cli.screen import Block, Says, Table
 
 STRONG, FAINT, GOOD, WARN = "bold", "dim", "green", "yellow"
+
+
+def laid_out(answer: InitAnswer) -> list[Block]:
+    """What was, or would be, added to the folder; what was there already is only counted."""
+    would = "would be " if answer["dry_run"] else ""
+    new = [one for one in answer["files"] if one["done"] != "kept"]
+    kept = len(answer["files"]) - len(new)
+    said: list[Block] = [Says(f"{answer['vault']} · time zone {answer['timezone']}", STRONG)]
+    if new:
+        rows = tuple((one["path"], f"{would}{one['done']}", one["detail"]) for one in new)
+        said.append(Table(("file", "what", "detail"), rows))
+    if kept:
+        said.append(Says(f"{kept} files were there and stay as they are.", FAINT))
+    return said + [Says(line, WARN) for line in answer["notes"]]
 
 
 def written(answer: WriteAnswer) -> list[Block]:
