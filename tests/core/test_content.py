@@ -110,7 +110,18 @@ REFUSED = {
     "image in a base": "```base\nformulas:\n  x: 'image(\"x\")'\n```",
     "image in a diagram": '```mermaid\nflowchart TD\nA@{ img: "https://e.example/x" }\n```',
     "image in a card": "```cardlink\nurl: https://a.example\nimage: https://e.example/x\n```",
-    # Where Obsidian and CommonMark part about what is code.
+    "javascript in a sequence diagram": "```mermaid\nlink Alice: x @ javascript:x\n```",
+    "style in a diagram": "```mermaid\n%%{init: {'themeCSS': 'a{b:url(//e.example)}'}}%%\n```",
+    "inline code of a plugin": "`js-engine: x`",
+    "blocks in blocks": "\n".join("`" * (24 - depth) + "ad-note" for depth in range(20)),
+    # Where Obsidian and CommonMark part about what is code, or is shown at all.
+    "image in a footnote": "a[^1]\n\n[^1]: ![](http://e.example/x)",
+    "image in a footnote's next paragraph": "a[^1]\n\n[^1]: b\n\n    ![](http://e.example/x)",
+    "image after a tag that is not closed": "<pre>\n\n![](http://e.example/x)",
+    "image after a sign that is not closed": "<?x\n\n![](http://e.example/x)",
+    "inline dataviewjs after a tag": "<pre>\n\n`$= x`",
+    "dataviewjs after a tag": "<pre>\n\n```dataviewjs\nx\n```",
+    "image in indented code": "a\n\n    ![](http://e.example/x)",
     "backtick in math": "$a`$ <img src=https://e.example/x> `",
     "backtick in a comment": "%%`%% <img src=https://e.example/x> `",
     "backtick in a wikilink": "[[a`b]] <img src=https://e.example/x> `",
@@ -141,6 +152,9 @@ ALLOWED = {
     "harmless html": "<b>b</b> <details><summary>s</summary>t</details> <span style='color:red'>r</span>",
     "money and code": "`$x` costs `<script>` $5 and `$y` more",
     "generics": "List<String> and Map<K, V>",
+    "indented code": "a\n\n    x = 1\n    print(x)",
+    "a footnote": "a[^1]\n\n[^1]: See <https://a.example>.",
+    "a diagram": '```mermaid\ngraph TD\nA[data: one] --> B\nclick A "https://a.example"\n```',
     "a drive letter": "![x](C:/x.png)",
     "a comment": "%% note to self %% and <!-- another -->",
     "empty": "",
@@ -179,6 +193,7 @@ def test_content_is_found_behind_other_paragraphs(text: str) -> None:
         ("a\n\n[b]: javascript:x", 3),
         ('a\n\n> ```dataview\n> LIST\n> FROM "a://b"\n> ```', 5),
         ("a\n<% b %>", 2),
+        ("a\n\n    b\n    ![x](http://e.example)", 4),
     ],
 )
 def test_a_finding_names_its_line(text: str, line: int) -> None:

@@ -1,9 +1,9 @@
 """Judges an agent's text before it becomes a note: would it run or phone home in a person's Obsidian?
 
 `unsafe` names what would execute (DataviewJS, Templater, scripts, handlers, commands behind links) or load
-something from the network as soon as the note is shown. Plain web links are fine, and so is anything inside
-ordinary code. `inline_fields` names lines that Dataview would merge with our properties. Nothing is mended
-here and nothing is refused: the caller does that, by Policy.
+something from the network as soon as the note is shown. Plain web links are fine, and so is anything in
+fenced or inline code; indented text is judged like any other. `inline_fields` names the properties of ours
+that a text would change in Dataview. Nothing is mended and nothing refused here: the caller does that.
 
 The parser is markdown-it, and Obsidian's is another. Where they may disagree about what is code (a backtick
 inside math, a comment or a wikilink), the text is judged both ways, and either verdict counts.
@@ -69,6 +69,7 @@ _MOST_NESTING = 8
 _FENCE = re.compile(r"^[ \t>*+\-\d.)]*(?:`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$", re.MULTILINE)
 # A tag that only a more lenient parser than markdown-it takes for one: it has a plain name and an end.
 _LOOSE_TAG = re.compile(r"<[a-zA-Z][\w:-]*(?=[\s/>])[^<>]{0,2000}>")
+_LOOSE_CODE = re.compile(r"`[ \t]*\$=")
 _REMOTE_IMAGE = re.compile(
     r"!\[[^\]\n]{0,999}\]\(\s{0,99}<?\s{0,99}(?:[a-z][a-z0-9+.\-]{0,20}:)?[\\/]{2}", re.IGNORECASE
 )
@@ -85,11 +86,13 @@ _LOADER_LINE = re.compile(
     r"^(?!\s*(?:url|link|title|description)\s*:)[^\n]*://", re.IGNORECASE | re.MULTILINE
 )
 _TASK_FUNCTION = re.compile(r"\bby\s+function\b", re.IGNORECASE)
-_CLICK = re.compile(r"^\s*click\s+\S+\s+(?:href\s+|call\s+)?\"?([^\"\n]*)", re.IGNORECASE | re.MULTILINE)
+_DIAGRAM_LINK = re.compile(r"\b(?:javascript|vbscript|data|file)\s*:[^\s\"'\])}]{1,200}", re.IGNORECASE)
 _DIAGRAM_IMAGE = re.compile(r"\bimg\s*:\s*[\"']?\s*(?:https?:)?//", re.IGNORECASE)
 
+# The text of a footnote would be the address of a link to CommonMark, and so be shown nowhere.
 # Whichever region starts first wins. Code and escapes hide the rest from both parsers; the last row is what
 # hides a backtick from Obsidian alone.
+_FOOTNOTE = re.compile(r"^([ \t>]*)\[\^[^\]\n]{1,200}\]:", re.MULTILINE)
 _REGIONS = re.compile(
     r"(?P<fence>^[ \t>*+\-\d.)]*(?P<mark>`{3,}|~{3,})[^\n]*"
     r"(?:\n.*?(?:^[ \t>]*(?P=mark)[`~]*[ \t]*$|\Z)|\Z))"
@@ -159,7 +162,12 @@ def _judge(text: str, depth: int) -> Iterator[Finding]:
             for finding in _block(token.info, token.content, depth):
                 yield Finding(start + 1 + finding.line, finding.what)
         elif token.type == "html_block":
+            # Markdown in there is none for markdown-it, up to the end of the text where a tag is not closed.
             yield from _placed(token.content, start, markup_problems)
+            yield from _placed(token.content, start, _loose_problems)
+        elif token.type == "code_block" and depth < _MOST_NESTING:
+            # Indented text is code or not by what stands above it, and parsers differ most about that.
+            yield from (Finding(start + f.line, f.what) for f in _judge(_dedented(token.content), depth + 1))
         elif token.type == "inline":
             yield from _inline(token, start)
     for match in _FENCE.finditer(text):
@@ -172,6 +180,11 @@ def _judge(text: str, depth: int) -> Iterator[Finding]:
         if problem:
             place = target.get("map")
             yield Finding(int(place[0]) + 1 if isinstance(place, list) else 1, problem)
+
+
+def _dedented(code: str) -> str:
+    """The lines without the blanks before them, so that they are not taken for code once more."""
+    return re.sub(r"^[ \t]+", "", code, flags=re.MULTILINE)
 
 
 def _language(info: str) -> str:
@@ -217,8 +230,8 @@ def _query(content: str) -> Iterator[Finding]:
 def _diagram(content: str) -> Iterator[Finding]:
     yield from _placed(content, 0, markup_problems)
     yield from _matches(content, _DIAGRAM_IMAGE, "a remote image in a diagram")
-    for match in _CLICK.finditer(content):
-        problem = uri_problem(match[1])
+    for match in _DIAGRAM_LINK.finditer(content):
+        problem = uri_problem(match[0])
         if problem:
             yield Finding(_line(content, match.start()), f"{problem} in a diagram")
     problem = css_problem(content)
@@ -288,6 +301,8 @@ def _loose_problems(text: str) -> Iterator[tuple[int, str]]:
             problem = uri_problem(match[1])
             if problem:
                 yield match.start(), problem
+    for match in _LOOSE_CODE.finditer(text):
+        yield match.start(), "inline DataviewJS `$= …`"
     for match in _BARE_URI.finditer(text):
         problem = uri_problem(match[0])
         if problem:
@@ -295,7 +310,8 @@ def _loose_problems(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unhidden(text: str) -> str:
-    """*text* without what Obsidian may take for math, a comment or a wikilink where it holds code marks.
+    """*text* without what Obsidian may take for math, a comment or a wikilink where it holds code marks,
+    and with the text of footnotes in the open.
 
     A backtick in there would open code for markdown-it, and what follows would be live in the app alone.
     Line breaks stay, so that lines keep their numbers; blanks in its place might look like indented code.
@@ -306,7 +322,7 @@ def _unhidden(text: str) -> str:
             return match[0]
         return re.sub(r"[^\n]", "·", match[0])
 
-    return _REGIONS.sub(blank, text)
+    return _FOOTNOTE.sub(r"\1·: ", _REGIONS.sub(blank, text))
 
 
 def _placed(text: str, start: int, problems: Callable[[str], Iterable[tuple[int, str]]]) -> Iterator[Finding]:
