@@ -2,7 +2,7 @@
 
 One rule makes the words of notes and of queries, so what is visible in a note can be asked for:
 - Text is compared in NFKC and without case; curly and straight apostrophes are one. `don't` gives `dont` and
-  `don`, `O'Neill` gives `oneill` and `neill`; letters and digits that touch give the whole and both parts.
+  `don`, `O'Neill` gives `oneill` and `neill`; letters and digits that touch give the whole and the parts.
 - A word of a script with a stemmer also gives its stem, one with accents also its plain form.
 - Scripts without blanks (Han, kana, Hangul, Thai, Lao, Khmer, Burmese) give single signs and pairs of them.
 - Emoji are words, `C++` and `C#` too. All other signs only separate words.
@@ -170,8 +170,8 @@ def _neighbours(run: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=50_000)
-def _forms(run: str) -> tuple[str, ...]:
-    """The word itself first, then what else it can be found by."""
+def _forms(run: str, asked: bool = False) -> tuple[str, ...]:
+    """The word itself first, then what else it can be found by; of an *asked* word not its parts."""
     if run[-1] in "+#":  # `c++`, `c#`: fullwidth signs, which no folded text holds, keep the word safe
         return (run.replace("+", "\uff0b").replace("#", "\uff03"), run[0])
     pieces = run.split("'")
@@ -179,8 +179,8 @@ def _forms(run: str) -> tuple[str, ...]:
     found = [whole[:WORD_LENGTH]]
     if len(pieces) > 1:
         found += [piece[:WORD_LENGTH] for piece in pieces if len(piece) > 1]
-    if not whole.isalpha() and len(whole) <= WORD_LENGTH:
-        found += [part for part in _PARTS.findall(whole) if len(part) > 1]
+    if not asked:
+        found += _parts(whole)
     for word in tuple(found):
         script = _script(word)
         if script is None or len(word) < 3 or len(word) > 40:
@@ -188,6 +188,13 @@ def _forms(run: str) -> tuple[str, ...]:
         plain = _plain(word, script)
         found += [_stem(word, script.stemmer), plain, _stem(plain, script.stemmer)]
     return tuple(dict.fromkeys(found))
+
+
+def _parts(word: str) -> list[str]:
+    """The letters and the digits of a word that has both, but for single ones."""
+    if word.isalpha() or word.isdecimal() or len(word) > WORD_LENGTH:
+        return []
+    return [part for part in _PARTS.findall(word) if 1 < len(part) < len(word)]
 
 
 def _script(word: str) -> Script | None:
@@ -221,20 +228,21 @@ _STAR = re.compile(r"\*[.,;:!?)\]]*\Z")
 
 
 def query_words(query: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """The terms to search for, and the stop words that were left out.
+    """The terms to search for, and those that are worth asking for only if these find nothing.
 
-    Stop words are left out only while other words remain, and never where a sign marks the word as meant. The
-    list is that of the language to which most words of the query belong, in doubt the first of its script.
+    The latter are stop words, while other words remain and no sign marks them as meant, and the parts of
+    words like `python3`. The list of stop words is that of the language to which most words of the query
+    belong, in doubt the first of its script.
     A star right behind a word, at the end of it, asks for all words that begin so; any other star is a sign.
     """
     chunks: list[tuple[bool, list[Term]]] = []
-    count = 0
+    room = QUERY_TERMS
     for chunk in fold(query[:_CHUNK]).split():
-        terms = _terms_of_chunk(chunk)
-        count += len(terms)
-        if count > QUERY_TERMS:
-            break
+        terms = _terms_of_chunk(chunk)[:room]
+        room -= len(terms)
         chunks.append((_MEANT.search(chunk) is not None, terms))
+        if not room:
+            break
     stop = _stop_words_of([term.forms[0] for _, terms in chunks for term in terms])
     kept: dict[Term, None] = {}
     dropped: dict[Term, None] = {}
@@ -243,8 +251,10 @@ def query_words(query: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
         kept |= dict.fromkeys(telling or terms if meant else telling)
         dropped |= dict.fromkeys(terms)
     if not kept:
-        return tuple(dropped), ()
-    return tuple(kept), tuple(term for term in dropped if term not in kept)
+        kept, dropped = dropped, {}
+    for term in kept:
+        dropped |= {Term(part, _forms(part)): None for part in _parts(term.forms[0]) if not term.prefix}
+    return tuple(kept), tuple(term for term in dropped if term not in kept)[:QUERY_TERMS]
 
 
 def _terms_of_chunk(chunk: str) -> list[Term]:
@@ -258,7 +268,7 @@ def _terms_of_chunk(chunk: str) -> list[Term]:
         elif "'" not in run and chunk.count("*") == 1 and _STAR.match(chunk, match.end()):
             terms.append(Term(f"{run}*", (run[:WORD_LENGTH],), prefix=True))
         else:
-            terms.append(Term(run, _forms(run)))
+            terms.append(Term(run, _forms(run, asked=True)))
     return terms
 
 

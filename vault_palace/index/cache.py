@@ -61,15 +61,15 @@ def place_for(cache_dir: Path, vault_id: str) -> Path:
 class Cache:
     """The open cache. Make one with `Cache.open`; close it, or use it in a `with` statement."""
 
-    def __init__(self, file: Path, vault_id: str, patience: float) -> None:
-        self.file = file
+    def __init__(self, file: Path | None, vault_id: str, patience: float) -> None:
+        self.file = file or Path(":memory:")
         self.rebuilt = False
         self.reason = ""
         self._vault_id = vault_id
         self._patience = patience
         self._impatient = False
         self._closed = False
-        self._on_disk = True
+        self._on_disk = file is not None
         self._identity: tuple[int, int] | None = None
         self._lock = threading.RLock()  # who writes, and who opens
         self._owner: int | None = None  # the thread whose transaction is open
@@ -80,11 +80,11 @@ class Cache:
         self._generation = 0  # of connections; those of an older one are not used again
 
     @classmethod
-    def open(cls, file: Path, vault_id: str, *, patience: float = PATIENCE) -> Cache:
+    def open(cls, file: Path | None, vault_id: str, *, patience: float = PATIENCE) -> Cache:
         """The cache in *file* for the vault *vault_id*, empty if what is there cannot be used.
 
-        Where no file can be made at all, the cache lives in memory for this process, and `reason` says so.
-        Raises CacheBusy only when another process is at this moment making the file and does not finish.
+        Never fails because of the file: where none can be made, or another process does not finish making
+        it, the cache lives in memory until this one ends, and `reason` says so. None asks for that.
         """
         cache = cls(file, vault_id, patience)
         with cache._lock:
@@ -362,6 +362,10 @@ class Cache:
 
     def _start(self, spoilt: str = "") -> None:
         """Open the file, or an empty one instead; *spoilt* says why the present one is not to be used."""
+        if not self._on_disk:
+            self._writer = engine.in_memory(self._vault_id)
+            self.rebuilt, self.reason = True, spoilt or "it lives in memory"
+            return
         try:
             wrong = spoilt or self._take()
             if wrong:
@@ -374,7 +378,7 @@ class Cache:
                     if wrong:
                         _set_aside(self.file)
                         self._make()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
             self._let_go()
             self._writer = engine.in_memory(self._vault_id)
             self._on_disk = False
