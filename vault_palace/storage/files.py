@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import errno
 import functools
-import hashlib
 import os
 import re
 import secrets
@@ -20,15 +19,22 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vault_palace.core.errors import Exists, NoteChanged, NotFound, StorageFailed, VaultError
+from vault_palace.core.errors import Exists, NoteChanged, StorageFailed, VaultError
+from vault_palace.storage.reading import FLAGS
+from vault_palace.storage.reading import LIMIT as LIMIT
+from vault_palace.storage.reading import bytes_at as bytes_at
+from vault_palace.storage.reading import failed as failed
+from vault_palace.storage.reading import fingerprint as fingerprint
+from vault_palace.storage.reading import fingerprint_at as fingerprint_at
+from vault_palace.storage.reading import open_whole as open_whole
+from vault_palace.storage.reading import read_bytes as read_bytes
+from vault_palace.storage.reading import read_only as read_only
+from vault_palace.storage.reading import told as told
 
-LIMIT = 64 * 1024 * 1024  # a larger file is nobody's note; reading it would stall everything else
 NOTE_MODE = 0o644  # less the umask
 STATE_MODE = 0o600  # machine state names private notes
 
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | _NOFOLLOW
-_CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _FLAGS
+_CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | FLAGS
 _NOREPLACE, _EXCHANGE = 1, 2  # Linux's numbers for renameat2
 
 # A file system that lacks a call says so in one of these words.
@@ -37,121 +43,6 @@ _NO_LINKS = _UNSUPPORTED | {errno.EPERM, errno.EMLINK, errno.EACCES}
 
 _TEMP = re.compile(r"\..+\.[0-9a-f]{16}(?:\.was)?\.tmp", re.DOTALL)
 _NAME_BYTES = 255
-
-_REASONS = {
-    errno.ENOSPC: "no space left",
-    errno.EDQUOT: "no space left",
-    errno.EACCES: "no permission",
-    errno.EPERM: "no permission",
-    errno.EROFS: "read-only file system",
-    errno.ENAMETOOLONG: "the name is too long",
-    errno.ELOOP: "a symbolic link is in the way",
-    errno.EMFILE: "too many open files",
-    errno.ENFILE: "too many open files",
-    errno.EFBIG: "the file is too large",
-}
-_HINTS = {
-    "no space left": "Free some space and repeat; nothing was changed.",
-    "no permission": "Give the user that runs this program the right to write there, and repeat.",
-    "read-only file system": "Mount it writable, or work with `read_only: true`.",
-}
-
-
-def failed(error: OSError, path: Path) -> VaultError:
-    """The plain error for what the operating system refused."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NotFound(f"{path.name} does not exist.", path=str(path))
-    reason = _REASONS.get(error.errno or 0) or (error.strerror or "the system refused").lower()
-    return StorageFailed(
-        f"{path.name}: {reason}.",
-        hint=_HINTS.get(reason, ""),
-        path=str(path),
-        reason=reason,
-        errno=errno.errorcode.get(error.errno or 0, ""),
-    )
-
-
-@contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into ours, with the path they are about."""
-    try:
-        yield
-    except OSError as error:
-        raise failed(error, path) from error
-
-
-def fingerprint(data: bytes) -> str:
-    """What tells two versions of a file apart: the SHA-256 of its bytes, in hex."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def open_whole(path: Path, limit: int = LIMIT) -> tuple[bytes, os.stat_result]:
-    """All bytes of a regular file and what the system said about it at that very moment.
-
-    Symbolic links are not followed, and a pipe does not block. A file that grows or shrinks while it is
-    read is read again, so that bytes and times belong together.
-    """
-    with told(path):
-        for _ in range(4):
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS)
-            try:
-                before = os.fstat(fd)
-                _refuse_odd(path, before, limit)
-                data = _read_all(fd, before.st_size)
-                after = os.fstat(fd)
-            finally:
-                os.close(fd)
-            if len(data) == before.st_size == after.st_size and before.st_mtime_ns == after.st_mtime_ns:
-                break
-        return data, after
-
-
-def read_only(path: str, flags: int) -> int:
-    """An opener for `open` that follows no symbolic link."""
-    return os.open(path, flags | _FLAGS)
-
-
-def _refuse_odd(path: Path, found: os.stat_result, limit: int) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise NotFound(f"{path.name} is a folder, not a file.", path=str(path))
-    if not stat.S_ISREG(found.st_mode):
-        raise StorageFailed(f"{path.name}: not a regular file.", path=str(path), reason="not a regular file")
-    if found.st_size > limit:
-        raise StorageFailed(
-            f"{path.name}: larger than {limit} bytes.",
-            hint="Move it out of the vault, or split it.",
-            path=str(path),
-            reason="the file is too large",
-            size=found.st_size,
-        )
-
-
-def _read_all(fd: int, size: int) -> bytes:
-    parts = []
-    while chunk := os.read(fd, max(size + 1, 65536)):
-        parts.append(chunk)
-    return b"".join(parts)
-
-
-def read_bytes(path: Path) -> bytes:
-    """All bytes of a regular file, refused as `open_whole` refuses."""
-    return open_whole(path)[0]
-
-
-def fingerprint_at(path: Path) -> str | None:
-    """The fingerprint of the file there, None when there is none."""
-    found = _bytes_at(path)
-    return None if found is None else fingerprint(found)
-
-
-def _bytes_at(path: Path) -> bytes | None:
-    try:
-        return read_bytes(path)
-    except NotFound:
-        if os.path.lexists(path):  # a folder in the place of a file is not "no file"
-            raise
-        return None
-
 
 # -- staging ------------------------------------------------------------------------------------------------
 
@@ -248,7 +139,7 @@ def put(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
             sync_folder(target.parent)
             return None
         ours = fingerprint(read_bytes(staged))
-        found = _bytes_at(target)
+        found = bytes_at(target)
         if found is None or fingerprint(found) != expect:
             raise _changed(target, expect, found)
         old: Path | None = staged
@@ -275,7 +166,7 @@ def put_back(old: Path, target: Path, *, ours: str) -> None:
     in place.
     """
     with told(target):
-        found = _bytes_at(target)
+        found = bytes_at(target)
         if found is None or fingerprint(found) != ours:
             raise _changed(target, ours, found)
         try:
@@ -287,7 +178,7 @@ def put_back(old: Path, target: Path, *, ours: str) -> None:
         else:
             if fingerprint_at(old) != ours:  # saved in this very moment: the newest version wins
                 _renameat2(old, target, _EXCHANGE)
-                raise _changed(target, ours, _bytes_at(target))
+                raise _changed(target, ours, bytes_at(target))
         sync_folder(target.parent)
 
 
@@ -402,7 +293,7 @@ def remove(path: Path, expect: str) -> None:
     """
     aside = path.with_name(temp_name(path.name))
     with told(path):
-        found = _bytes_at(path)
+        found = bytes_at(path)
         if found is None or fingerprint(found) != expect:
             raise _changed(path, expect, found)
         _rename_noreplace(path, aside)
@@ -440,7 +331,7 @@ def make_folders(folder: Path, mode: int = 0o777) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Bring the names in the folder to the disk, where the system can do that."""
-    if sys.platform == "win32":  # folders cannot be opened there
+    if sys.platform == "win32":  # pragma: no cover - folders cannot be opened there
         return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -477,7 +368,7 @@ def append(path: Path, data: bytes, *, durable: bool) -> None:
     """Add *data* to the end of a state file in one write; what a failing disk left of it is cut off again."""
     with told(path):
         new = not os.path.lexists(path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, STATE_MODE)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | FLAGS, STATE_MODE)
         try:
             size = os.fstat(fd).st_size
             try:
@@ -497,7 +388,7 @@ def append(path: Path, data: bytes, *, durable: bool) -> None:
 def cut(path: Path, size: int) -> None:
     """Shorten a state file to *size* bytes."""
     with told(path):
-        fd = os.open(path, os.O_WRONLY | _FLAGS)
+        fd = os.open(path, os.O_WRONLY | FLAGS)
         try:
             os.truncate(fd, size)
             os.fsync(fd)
@@ -505,12 +396,11 @@ def cut(path: Path, size: int) -> None:
             os.close(fd)
 
 
-def sweep(root: Path, *, spare: frozenset[Path], keep: Callable[[bytes], object]) -> list[Path]:
-    """Remove temporary files of ours below *root* that a killed run left; *keep* gets their bytes first.
+def leftovers(root: Path) -> Iterator[Path]:
+    """The temporary files of ours below *root*: of a run at work, or of one that was killed.
 
     Other dot-folders are not looked into, symbolic links not followed, unreadable folders passed over.
     """
-    gone: list[Path] = []
     folders = [root]
     while folders:
         folder = folders.pop()
@@ -524,11 +414,20 @@ def sweep(root: Path, *, spare: frozenset[Path], keep: Callable[[bytes], object]
                 if not entry.name.startswith(".") and entry.name != "node_modules":
                     folders.append(Path(entry.path))
             elif is_temp(entry.name) and entry.is_file(follow_symlinks=False):
-                path = Path(entry.path)
-                if path not in spare:
-                    keep(read_bytes(path))
-                    discard(path)
-                    gone.append(path)
+                yield Path(entry.path)
+
+
+def sweep(root: Path, *, spare: frozenset[Path], keep: Callable[[bytes], object]) -> list[Path]:
+    """Remove the leftovers below *root* but those to *spare*; *keep* gets their bytes first.
+
+    The caller holds the write lock, so none of them belongs to a run at work.
+    """
+    gone: list[Path] = []
+    for path in list(leftovers(root)):
+        if path not in spare:
+            keep(read_bytes(path))
+            discard(path)
+            gone.append(path)
     return gone
 
 
@@ -540,7 +439,7 @@ def _renameat2(src: Path, dst: Path, flags: int) -> None:
 
     Where the system has no such call the error is ENOSYS, and the caller takes its slower way.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32":  # pragma: no cover - not tested there
         if flags == _NOREPLACE:
             os.rename(src, dst)  # never replaces there
             return
@@ -556,7 +455,7 @@ def _renameat2(src: Path, dst: Path, flags: int) -> None:
 @functools.cache
 def _rename_call() -> Callable[[bytes, bytes, int], int] | None:
     library = ctypes.CDLL(None, use_errno=True)
-    if sys.platform == "darwin":  # not tested there
+    if sys.platform == "darwin":  # pragma: no cover - not tested there
         swap = {_NOREPLACE: 4, _EXCHANGE: 2}  # RENAME_EXCL, RENAME_SWAP
         plain = getattr(library, "renamex_np", None)
         if plain is None:
