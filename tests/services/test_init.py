@@ -114,6 +114,22 @@ def test_a_dry_run_says_the_same_and_leaves_no_trace(tmp_path: Path) -> None:
     assert planned["files"] == lay_out(tmp_path / "vault")["files"]
 
 
+def test_the_answer_names_the_zone_that_counts(tmp_path: Path) -> None:
+    first = lay_out(tmp_path / "vault", zone_name="Asia/Tokyo")
+
+    second = lay_out(tmp_path / "vault", zone_name="Europe/Oslo")
+
+    assert (first["timezone"], second["timezone"]) == ("Asia/Tokyo", "Asia/Tokyo")
+
+
+def test_a_restart_of_obsidian_is_asked_for_only_when_its_settings_change(tmp_path: Path) -> None:
+    write(tmp_path / "vault", ".obsidian/app.json", "{}")
+
+    first, second = lay_out(tmp_path / "vault"), lay_out(tmp_path / "vault")
+
+    assert (len(first["notes"]), second["notes"]) == (1, [])
+
+
 @pytest.mark.parametrize("name", ["My Vault (2) & [äöü] #1 %20", "日本 語"])
 def test_mc_13_unusual_signs_in_the_path_are_fine(tmp_path: Path, name: str) -> None:
     lay_out(tmp_path / name)

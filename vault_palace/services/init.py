@@ -65,6 +65,10 @@ def init(root: Path | str, *, template: Path, zone_name: str, dry_run: bool = Fa
     vault = Vault(place)
     notes: list[str] = []
     steps = list(_plan(vault, template, zone_name.strip(), notes))
+    if os.path.isdir(vault.root / SETTINGS) and any(
+        step.data is not None and step.path.startswith(f"{SETTINGS}/") for step in steps
+    ):
+        notes.append("Obsidian reads its settings when it starts: restart it if this vault is open.")
     if not dry_run:
         files.make_folders(place)
         # Settings come before the snippet whose newness they depend on, Policy last: a run that is cut short
@@ -74,10 +78,18 @@ def init(root: Path | str, *, template: Path, zone_name: str, dry_run: bool = Fa
     return InitAnswer(
         vault=str(place),
         dry_run=dry_run,
-        timezone=zone_name.strip(),
+        timezone=_zone_in_force(vault, steps, zone_name.strip()),
         files=[InitFile(path=step.path, done=step.done, detail=step.detail) for step in steps],
         notes=notes,
     )
+
+
+def _zone_in_force(vault: Vault, steps: list[_Step], zone_name: str) -> str:
+    """The zone that counts: a policy note that was there before keeps its own."""
+    if any(step.path == POLICY_NOTE and step.done == "created" for step in steps):
+        return zone_name
+    policy, _ = policies.read(vault, None)
+    return policy.timezone or str(policy.zone)
 
 
 def _refuse(place: Path) -> None:
@@ -114,8 +126,6 @@ def _plan(vault: Vault, template: Path, zone_name: str, notes: list[str]) -> Ite
                 yield _policy(vault, data.decode("utf-8"), zone_name, notes)
             else:
                 yield _Step(path, "created", data=data)
-    if grown:
-        notes.append("Obsidian reads its settings when it starts: restart it if this vault is open.")
 
 
 def _shipped(template: Path) -> list[str]:
