@@ -152,6 +152,8 @@ def changes_bytes(place: str, _floor: str, node: ast.AST) -> Iterator[str]:
 
 def _writes(node: ast.Call, called: str) -> bool:
     """Whether an `open` call's mode changes the file; a mode that is no literal counts as one that does."""
+    if any(word.arg == "closefd" for word in node.keywords):
+        return False  # a descriptor that is open already; how it was opened is looked at where that was
     given = [word.value for word in node.keywords if word.arg == "mode"]
     place = 1 if called in {"open", "io.open", "gzip.open"} else 0
     mode = given[0] if given else (node.args[place] if len(node.args) > place else ast.Constant("r"))
@@ -263,6 +265,7 @@ RIGHT = [
     ("services/palace.py", "data = open('note.md', 'rb').read()"),
     ("storage/vault.py", "import os\nfd = os.open('note.md', os.O_RDONLY)"),
     ("surfaces/cli/screen.py", "import os\nfd = os.open(os.devnull, os.O_WRONLY)"),
+    ("surfaces/mcp/wire.py", "sink = open(1, 'wb', closefd=False)"),
     ("storage/files.py", "import os\nos.replace('a', 'b')"),
     ("surfaces/config.py", "import os\nhome = os.environ.get('HOME')"),
     ("surfaces/mcp/server.py", "from mcp.server import MCPServer"),

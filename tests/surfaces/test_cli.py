@@ -392,9 +392,9 @@ VERBS = [command for command in COMMANDS if command != "serve"]
 
 
 @pytest.mark.parametrize("command", VERBS)
-def test_no_verb_but_serve_imports_the_server(command: str) -> None:
+def test_no_verb_but_serve_imports_the_server(command: str, tmp_path: Path) -> None:
     words = {"move": ["a", "shallow"], "write": ["x"], "search": ["x"], "purge": ["x"], "restore": ["x"]}
-    line = [command, *words.get(command, []), "--vault", "/nonexistent/vault"]
+    line = [command, *words.get(command, []), "--vault", str(tmp_path / "vault")]
     program = (
         "import sys\n"
         "from vault_palace.surfaces.cli import main\n"
