@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,17 +22,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Home, cache and state folders of their own, and no vault named by the environment."""
     home = tmp_path_factory.mktemp("home")
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
-    for name, folder in (("XDG_CACHE_HOME", ".cache"), ("XDG_STATE_HOME", ".state"), ("XDG_CONFIG_HOME", ".cfg")):
-        monkeypatch.setenv(name, str(home / folder))
+    for name in ("CACHE", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / f".{name.lower()}"))
     for name in list(os.environ):
         if name.startswith(("VAULT_PALACE_", "SEDIMENT_")):
             monkeypatch.delenv(name)
-    yield
 
 
 @pytest.fixture
@@ -53,3 +54,15 @@ def note(vault: Path) -> Callable[..., Path]:
         return target
 
     return write
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """Like `tmp_path`, in memory if possible: thousands of kills are not about the disk's speed."""
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir=shared))
+    yield folder
+    shutil.rmtree(folder)
