@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -401,3 +403,26 @@ def test_a_body_goes_to_a_file_exactly_as_it_stands(palace: Path, capsys: pytest
 
     assert status == 0
     assert capsys.readouterr().out == body
+
+
+@pytest.mark.parametrize("make", WRONG, ids=lambda make: make.__name__)
+def test_fs_18_no_server_starts_on_a_folder_that_is_no_palace(
+    make: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    vault = make(tmp_path)
+    before = tree(tmp_path)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "vault_palace", "serve", "--vault", vault],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+    assert ended.returncode in {10, 14}
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("vault-palace: ")
+    assert "Traceback" not in ended.stderr
+    assert tree(tmp_path) == before

@@ -154,7 +154,7 @@ def init(
 @app.command()
 def serve(
     vault: Vault = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that writes.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Write nothing: refuse what would.")] = False,
 ) -> int:
     """Serve the vault to an agent over MCP on standard input and output, until the input ends."""
     from vault_palace.surfaces import config
