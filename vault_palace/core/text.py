@@ -222,7 +222,8 @@ def _stem(word: str, stemmer: str) -> str:
 
 # --- queries ---------------------------------------------------------------------------------------------
 
-# Signs of prose say nothing about the word beside them; a word with any other sign (`a=b`, `{j}`) is meant.
+# Signs of prose say nothing about the word beside them. A word with another sign (`{j}`) is meant, and so are
+# words with any sign between them (`a=b`, `a,b;c`).
 _MEANT = re.compile(r"[@#%+=&/\[\]{}<>$\\^|]")
 _STAR = re.compile(r"\*[.,;:!?)\]]*\Z")
 
@@ -240,7 +241,7 @@ def query_words(query: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     for chunk in fold(query[:_CHUNK]).split():
         terms = _terms_of_chunk(chunk)[:room]
         room -= len(terms)
-        chunks.append((_MEANT.search(chunk) is not None, terms))
+        chunks.append((len(terms) > 1 or _MEANT.search(chunk) is not None, terms))
         if not room:
             break
     stop = _stop_words_of([term.forms[0] for _, terms in chunks for term in terms])

@@ -287,10 +287,9 @@ class Cache:
         except DamagedRowError as error:
             raise self._lost(generation, f"it was damaged ({error})") from error
         except sqlite3.Error as error:
-            code = engine.code(error)
-            if code in engine.DAMAGE:
+            if engine.is_damage(error):
                 raise self._lost(generation, f"it was damaged ({error})") from error
-            if code in engine.BUSY:
+            if engine.code(error) in engine.BUSY:
                 raise CacheBusy(
                     "Another program holds the search cache.",
                     hint="The notes are not affected; the cache catches up by itself once it is free.",
@@ -413,6 +412,7 @@ class Cache:
         os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         db = engine.connect(self.file, self._patience)
         try:
+            db.execute("PRAGMA journal_mode = WAL")  # stays with the file
             sql.create(db, self._vault_id)
         except BaseException:
             db.close()

@@ -8,11 +8,10 @@ from pathlib import Path
 from vault_palace.index import sql
 
 BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
-DAMAGE = frozenset(
+_DAMAGE = frozenset(
     (
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
-        sqlite3.SQLITE_ERROR,  # a table or column is missing: our own statements are tested
         sqlite3.SQLITE_CONSTRAINT,
         sqlite3.SQLITE_MISMATCH,
         sqlite3.SQLITE_SCHEMA,
@@ -31,13 +30,20 @@ def connect(file: Path, patience: float) -> sqlite3.Connection:
         cached_statements=256,
     )
     try:
-        for setting in ("journal_mode = WAL", "synchronous = NORMAL", "temp_store = MEMORY"):
+        for setting in ("synchronous = NORMAL", "temp_store = MEMORY", f"journal_size_limit = {16 * 2**20}"):
             db.execute(f"PRAGMA {setting}")
-        db.execute(f"PRAGMA journal_size_limit = {16 * 2**20}")
     except sqlite3.Error:
         db.close()
         raise
     return db
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether *error* says that the file is not what we made."""
+    missing = code(error) == sqlite3.SQLITE_ERROR and str(error).startswith(
+        ("no such ", "vtable constructor")
+    )
+    return missing or code(error) in _DAMAGE
 
 
 def in_memory(vault_id: str) -> sqlite3.Connection:
