@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.storage.palace import as_person
 from vault_palace.surfaces.cli import main
 
 OLD = 1_700_000_000  # a note last saved long ago is quiet: nothing waits for its writer
@@ -426,3 +428,35 @@ def test_fs_18_no_server_starts_on_a_folder_that_is_no_palace(
     assert ended.stderr.startswith("vault-palace: ")
     assert "Traceback" not in ended.stderr
     assert tree(tmp_path) == before
+
+
+def give_away(root: Path) -> None:
+    """Everything below *root* belongs to the person that `as_person` becomes."""
+    if os.geteuid() == 0:
+        for path in (root, *root.rglob("*")):
+            os.chown(path, 65534, 65534)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX's")
+@pytest.mark.parametrize("verb", [("search", "topic"), ("status",), ("check",)], ids=lambda verb: verb[0])
+def test_db_02_an_unreadable_cache_is_no_reason_to_fail(
+    verb: tuple[str, ...], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
+        place = Path(folder)
+        monkeypatch.setenv("VAULT_PALACE_VAULT", str(place / "vault"))
+        monkeypatch.setenv("VAULT_PALACE_CACHE_DIR", str(place / "cache"))
+        monkeypatch.setenv("VAULT_PALACE_STATE_DIR", str(place / "state"))
+        cli("init", place / "vault")
+        quiet(place / "vault" / "01_Shallow" / "Kafka.md", "A topic is a log.\n")
+        file = cache_file(cli)
+        cli(*verb)  # what is imported late is imported now: the person may not reach our modules
+        give_away(place)
+        file.chmod(0)
+
+        def act() -> None:
+            ended = cli(*verb)
+            assert ended.status == 0, ended
+            assert verb[0] != "search" or ended.document["total"] == 1
+
+        as_person(act)
