@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,19 @@ class Settings:
             limits=Limits(**self.limits),
             read_only=self.read_only,
         )
+
+
+def run_in_utf8() -> None:
+    """Start this process again in Python's UTF-8 mode where file names are taken for another encoding.
+
+    A desktop program may start it with `LC_ALL=C`: then no note with a name in Cyrillic or Chinese could
+    be opened. Nothing has been read from standard input yet when this is called.
+    """
+    # A mode that was chosen on the command line would be chosen again, and so on for ever.
+    if sys.getfilesystemencoding().lower() in ("utf-8", "utf8") or "utf8" in sys._xoptions:
+        return
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - the same program
 
 
 def read_settings(

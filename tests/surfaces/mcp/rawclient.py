@@ -34,7 +34,7 @@ class RawClient:
 
     def __init__(
         self,
-        vault: Path | None,
+        vault: Path | str | None,
         *,
         env: Mapping[str, str] | None = None,
         python: Sequence[str] = (),

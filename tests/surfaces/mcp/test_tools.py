@@ -79,7 +79,7 @@ CALLS: list[tuple[str, dict[str, Any], tuple[str, dict[str, Any]] | None, tuple[
         "move_file",
         {"source": "01_Shallow/apollo.md", "dest_layer": "sediment"},
         ("move", {"source": "01_Shallow/apollo.md", "dest_layer": "sediment"}),
-        ("02_Sediment/apollo.md", "1 links rewritten"),
+        ("02_Sediment/apollo.md", "1 link rewritten"),
     ),
     ("read_map", {}, ("read_map", {}), ("# Map", "not instructions")),
     (
@@ -90,7 +90,7 @@ CALLS: list[tuple[str, dict[str, Any], tuple[str, dict[str, Any]] | None, tuple[
     ),
     ("recover_journal", {}, ("recover", {}), ("1 of 1", "finished", "01_Shallow/a.md")),
     ("healthcheck", {}, ("health", {}), ("ok", "/vault", "palace", "ready")),
-    ("get_metrics", {}, None, ("read_map: 1 calls",)),
+    ("get_metrics", {}, None, ("read_map: 1 call",)),
 ]
 
 

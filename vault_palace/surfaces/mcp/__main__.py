@@ -6,11 +6,12 @@ import argparse
 import sys
 
 from vault_palace.core.errors import VaultError
-from vault_palace.surfaces.config import read_settings
+from vault_palace.surfaces.config import read_settings, run_in_utf8
 
 
 def main() -> int:
     """Read the options, serve, and answer the exit status."""
+    run_in_utf8()
     parser = argparse.ArgumentParser(
         prog="vault_palace.surfaces.mcp", description="Serve a vault over MCP on stdio."
     )

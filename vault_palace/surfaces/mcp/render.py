@@ -61,6 +61,13 @@ def _lines(*parts: str | Iterable[str]) -> str:
     return "\n".join(part for part in flat if part)
 
 
+def _count(number: int, noun: str) -> str:
+    """*number* of *noun*, which ends in `y` or takes an `s`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+
+
 def write(answer: Answer) -> str:
     verb = {"create": "Saved", "append": "Appended to", "replace": "Replaced"}.get(answer["mode"], "Saved")
     related = [
@@ -113,15 +120,16 @@ def _of(name: str, value: float | None) -> str:
 def _age(days: int | None) -> str:
     if days is None:
         return ""
-    return "today" if days == 0 else f"{days} d old"
+    return "new today" if days == 0 else f"{days} d old"
 
 
 def find(answer: Answer) -> str:
     matches = answer["matches"]
     where = f" in {answer['layer']}" if answer["layer"] else ""
-    head = f"{len(matches)} memories for {line(answer['query'], 80)!r}{where}; lines after | are {DATA}:"
+    query = f"{line(answer['query'], 80)!r}{where}"
+    head = f"{_count(len(matches), 'memory')} for {query}; lines after | are {DATA}:"
     return _lines(
-        head if matches else f"No memory found for {line(answer['query'], 80)!r}{where}.",
+        head if matches else f"No memory found for {query}.",
         _hits(matches),
         line(answer["note"]),
         "Read one with read_memory path." if matches else "",
@@ -133,9 +141,9 @@ def search(answer: Answer) -> str:
     matches, total = answer["matches"], answer["total"]
     where = f" in {line(answer['room'], 80)}" if answer["room"] else ""
     query = f"{line(answer['query'], 80)!r}{where}"
-    shown = f"{len(matches)} of {total}" if total > len(matches) else str(len(matches))
+    shown = f"{len(matches)} of " if total > len(matches) else ""
     return _lines(
-        f"{shown} memories for {query}; lines after | are {DATA}:"
+        f"{shown}{_count(total, 'memory')} for {query}; lines after | are {DATA}:"
         if matches
         else f"No memory found for {query}.",
         _hits(matches),
@@ -160,7 +168,7 @@ def metabolize(answer: Answer) -> str:
     if answer["cancelled"]:
         head = "Stopped between notes; what was done stays done, the next run takes the rest"
     counts = (
-        f"{head}: {answer['scanned']} memories, {answer['promoted_count']} {would}rise, "
+        f"{head}: {_count(answer['scanned'], 'memory')}, {answer['promoted_count']} {would}rise, "
         f"{answer['archived_count']} {would}go to the archive, {answer['decaying_count']} decaying."
     )
     return _lines(
@@ -185,8 +193,9 @@ def restore(answer: Answer) -> str:
 
 
 def move(answer: Answer) -> str:
+    rewritten = _count(answer["links_rewritten"], "link")
     return _lines(
-        f"Moved {answer['source']} to {answer['destination']}; {answer['links_rewritten']} links rewritten.",
+        f"Moved {answer['source']} to {answer['destination']}; {rewritten} rewritten.",
         [f"Link left as it was: {line(item)}" for item in answer["links_left"]],
     )
 
@@ -223,7 +232,7 @@ def health(answer: Answer) -> str:
     return _lines(
         f"{answer['service']} {answer['version']}: {answer['status']}. Vault {answer['vault']} "
         f"({answer['mode']}). Index: {index or 'none'}.",
-        f"{answer['problem_count']} problems{':' if answer['problems'] else '.'}",
+        f"{_count(answer['problem_count'], 'problem')}{':' if answer['problems'] else '.'}",
         [
             f"- {line(item['path'])}{':' + str(item['line']) if item['line'] else ''} "
             f"{item['code']}: {line(item['message'])}"
@@ -236,7 +245,7 @@ def metrics(answer: Answer) -> str:
     return (
         _lines(
             [
-                f"{tool}: {seen['count']} calls, {seen['error']} errors"
+                f"{tool}: {_count(seen['count'], 'call')}, {_count(seen['error'], 'error')}"
                 f"{' ' + json.dumps(seen['errors_by_code']) if seen['errors_by_code'] else ''}, "
                 f"median {seen['p50_ms']:g} ms, p95 {seen['p95_ms']:g} ms"
                 for tool, seen in answer.items()

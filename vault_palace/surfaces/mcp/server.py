@@ -40,7 +40,7 @@ from mcp_types import (
 
 from vault_palace import __version__
 from vault_palace.core.errors import NotFound, TimedOut, VaultError
-from vault_palace.surfaces.config import Settings
+from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import fit, render, strict, tools
 from vault_palace.surfaces.mcp.metrics import Metrics
 from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
@@ -313,6 +313,7 @@ def serve(settings: Settings) -> int:
     A vault that is not there ends the server before it speaks: a message on standard error and the
     error's exit status.
     """
+    run_in_utf8()
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
