@@ -185,8 +185,10 @@ def _forms(run: str, asked: bool = False) -> tuple[str, ...]:
         script = _script(word)
         if script is None or len(word) < 3 or len(word) > 40:
             continue
+        found.append(_stem(word, script.stemmer))
         plain = _plain(word, script)
-        found += [_stem(word, script.stemmer), plain, _stem(plain, script.stemmer)]
+        if plain != word:
+            found += [plain, _stem(plain, script.stemmer)]
     return tuple(dict.fromkeys(found))
 
 
