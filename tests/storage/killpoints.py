@@ -49,7 +49,7 @@ class Aborted(BaseException):
     """Stands for a kill inside this process."""
 
 
-class _Fuse:
+class Fuse:
     """Counts the calls, and blows at the one it was set to."""
 
     def __init__(self, number: int, blow: Callable[[str], None], when: When = "before") -> None:
@@ -80,7 +80,7 @@ class _Fuse:
 
 
 @contextlib.contextmanager
-def lit(fuse: _Fuse) -> Iterator[None]:
+def lit(fuse: Fuse) -> Iterator[None]:
     """Every call that changes the disk goes through the fuse."""
     with pytest.MonkeyPatch.context() as patch:
         for name in CALLS:
@@ -133,7 +133,7 @@ def _in_child(root: Path, act: Callable[[Path], object], number: int, when: When
             raise AssertionError("still alive")
 
         try:
-            with lit(_Fuse(number, blow, when)):
+            with lit(Fuse(number, blow, when)):
                 act(root)
         except BaseException:
             traceback.print_exc()
@@ -192,7 +192,7 @@ def _in_process(
 ) -> int:
     for number in range(1, _MOST):
         root = _fresh(base, f"in-{number}", make_vault)
-        fuse = _LastingFuse(number, blow) if for_good else _Fuse(number, blow)
+        fuse = LastingFuse(number, blow) if for_good else Fuse(number, blow)
         with lit(fuse), contextlib.suppress(answers):
             act(root)
         stop = Stop(number, "before", fuse.call) if fuse.call else None
@@ -203,7 +203,7 @@ def _in_process(
     pytest.fail(f"more than {_MOST} calls")
 
 
-class _LastingFuse(_Fuse):
+class LastingFuse(Fuse):
     def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         inner = super().wrap(name, call)
 

@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.killpoints import Stop, every_abort_point, every_failure_point, every_kill_point
-from tests.storage.palace import House, everything, notes, operation, pen
+from tests.storage.killpoints import (
+    Aborted,
+    Fuse,
+    Stop,
+    every_abort_point,
+    every_failure_point,
+    every_kill_point,
+    lit,
+)
+from tests.storage.palace import NOW, House, everything, notes, operation, pen
 from vault_palace.core.errors import Exists, NoteChanged, NotFound, StorageFailed
 from vault_palace.storage import files
 from vault_palace.storage.operations import Operation, Step, carry_out, open_operations, recover
+from vault_palace.storage.records import Entry, Trace
 
 HUB, NEW_HUB = "01_Shallow/ideas/Hub.md", "02_Sediment/ideas/Wheel.md"
 REFERRERS = tuple(f"01_Shallow/Referrer {n}.md" for n in (1, 2, 3))
@@ -72,7 +81,13 @@ RENAME = Case(
     ),
 )
 REMOVE = Case("remove", {HUB: b"gone soon\n"}, {}, (Step(kind="remove", path=HUB, before=b"gone soon\n"),))
-CASES = (CREATE, REPLACE, PLAIN_MOVE, PATCHED_MOVE, RENAME, REMOVE)
+CASE_ONLY = Case(
+    "change of case",
+    {HUB: b"hub\n"},
+    {"01_Shallow/ideas/HUB.md": b"hub, patched\n"},
+    (Step(kind="move", path=HUB, to="01_Shallow/ideas/HUB.md", before=b"hub\n", after=b"hub, patched\n"),),
+)
+CASES = (CREATE, REPLACE, PLAIN_MOVE, PATCHED_MOVE, RENAME, REMOVE, CASE_ONLY)
 BY_NAME = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 SLOW_DISK = pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "no exchange"])
 
@@ -173,11 +188,9 @@ def test_recovery_itself_may_be_killed_at_any_call(case: Case, memory_path: Path
 
 def _stop_after(root: Path, case: Case, call: str) -> None:
     """Leave the operation as a kill right after its first call of that name leaves it."""
-    from tests.storage.killpoints import Aborted, _Fuse, lit
-
     blown: list[str] = []
 
-    class Fuse(_Fuse):
+    class Breaking(Fuse):
         def wrap(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
             def wrapped(*args: object, **more: object) -> object:
                 if blown:
@@ -190,7 +203,7 @@ def _stop_after(root: Path, case: Case, call: str) -> None:
 
             return wrapped
 
-    with lit(Fuse(0, lambda name: None)), pytest.raises(Aborted):
+    with lit(Breaking(0, lambda name: None)), pytest.raises(Aborted):
         carry_out(*House(root).parts, case.op)
 
 
@@ -316,8 +329,6 @@ def test_a_newer_save_wins_over_the_one_that_was_swapped_out(tmp_path: Path) -> 
 
 
 def _begin(house: House, case: Case, staged: Path) -> None:
-    from tests.storage.palace import NOW
-    from vault_palace.storage.records import Entry, Trace
 
     (step,) = case.steps
     trace = Trace(
@@ -568,3 +579,105 @@ def _other_device(patch: pytest.MonkeyPatch) -> None:
         real(src, dst, flags)
 
     patch.setattr(files, "_renameat2", across)
+
+
+# -- odd moments --------------------------------------------------------------------------------------------
+
+
+def test_a_save_while_an_operation_is_undone_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = REFERRERS[:2]
+    pen({first: b"one\n", second: b"two\n"})(tmp_path)
+    real = files.put
+    puts: list[str] = []
+
+    def saving(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
+        puts.append(target.name)
+        if target == tmp_path / second or puts.count(target.name) == 2:
+            target.write_bytes(b"saved just now\n")
+        return real(staged, target, expect=expect)
+
+    monkeypatch.setattr(files, "put", saving)
+    house = House(tmp_path)
+    op = operation(
+        Step(kind="put", path=first, before=b"one\n", after=b"ONE\n"),
+        Step(kind="put", path=second, before=b"two\n", after=b"TWO\n"),
+    )
+
+    with pytest.raises(NoteChanged):
+        carry_out(*house.parts, op)
+    (found,) = recover(*house.parts)
+
+    assert found.status == "superseded"
+    assert notes(tmp_path) == {first: b"saved just now\n", second: b"saved just now\n"}
+
+
+def test_a_save_right_after_the_swap_shows_as_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer's mark is that of what was written, so a comparison finds the person's save."""
+    pen(REPLACE.before)(tmp_path)
+    real = files.put
+
+    def saving(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
+        replaced = real(staged, target, expect=expect)
+        target.write_bytes(b"saved just now\n")
+        return replaced
+
+    monkeypatch.setattr(files, "put", saving)
+    house = House(tmp_path)
+
+    held = carry_out(*house.parts, REPLACE.op)
+
+    assert held[HUB].data == b"new words\n"
+    assert held[HUB].mark != house.vault.mark(HUB)
+    assert notes(tmp_path) == {HUB: b"saved just now\n"}
+
+
+def test_a_record_without_its_fingerprints_is_left_open(tmp_path: Path) -> None:
+
+    pen({NEW_HUB: b"mine\n"})(tmp_path)
+    house = House(tmp_path)
+    trace = Trace(kind="move", path=HUB, to="02_Sediment/x.md", after=files.fingerprint(b"x"))
+    house.journal.begin(Entry(op="odd", verb="move", at=NOW, steps=(trace,)))
+
+    (found,) = recover(*house.parts)
+
+    assert found.status == "open"
+    assert "fingerprint" in found.detail
+    assert notes(tmp_path) == {NEW_HUB: b"mine\n"}
+
+
+def test_a_record_without_steps_is_closed(tmp_path: Path) -> None:
+
+    house = House(tmp_path)
+    house.journal.begin(Entry(op="empty", verb="metabolize", at=NOW))
+
+    (found,) = recover(*house.parts)
+
+    assert (found.status, found.path) == ("finished", "")
+
+
+def test_leftovers_may_stay_when_only_the_journal_is_to_be_recovered(tmp_path: Path) -> None:
+    pen({HUB: b"hub\n"})(tmp_path)
+    left = files.stage(tmp_path / HUB, b"nobody's\n")
+
+    recover(*House(tmp_path).parts, sweep=False)
+    assert left.exists()
+    recover(*House(tmp_path).parts)
+
+    assert not left.exists()
+    assert House(tmp_path).versions.get(files.fingerprint(b"nobody's\n")) == b"nobody's\n"
+
+
+def test_an_error_about_another_place_keeps_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pen(REPLACE.before)(tmp_path)
+
+    def refuse(*args: object, **more: object) -> None:
+        raise StorageFailed("refused", path="/elsewhere/x", reason="no permission")
+
+    monkeypatch.setattr(files, "stage", refuse)
+
+    with pytest.raises(StorageFailed) as caught:
+        carry_out(*House(tmp_path).parts, REPLACE.op)
+
+    assert caught.value.facts["path"] == "/elsewhere/x"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import socket
 from collections.abc import Callable
@@ -461,3 +463,107 @@ def test_refusing_a_folder_changes_nothing(tmp_path: Path) -> None:
         find_palace(tmp_path)
 
     assert everything(tmp_path) == seen
+
+
+# -- what root is never refused, refused all the same -------------------------------------------------------
+
+
+def _refusing(monkeypatch: pytest.MonkeyPatch, refused: Path, error: OSError) -> None:
+    real = os.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        if Path(path) == refused:
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+
+
+@pytest.mark.parametrize("ask", ["locate", "mark", "exists", "read"])
+def test_a_folder_that_cannot_be_entered_is_not_called_missing(
+    vault: Path, note: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    note("01_Shallow/closed/a.md")
+    _refusing(
+        monkeypatch, vault / "01_Shallow/closed/a.md", PermissionError(errno.EACCES, "Permission denied")
+    )
+
+    with pytest.raises(StorageFailed, match="no permission"):
+        getattr(Vault(vault), ask)("01_Shallow/closed/a.md")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(), PermissionError(errno.EACCES, "Permission denied")])
+def test_a_note_that_goes_between_two_looks_is_answered_for(
+    vault: Path, note: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    note("01_Shallow/a.md")
+    real = os.lstat
+    looks: list[Path] = []
+
+    def lstat(path: Path) -> os.stat_result:
+        looks.append(path)
+        if looks.count(vault / "01_Shallow/a.md") == 2:
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+
+    if isinstance(error, FileNotFoundError):
+        assert Vault(vault).mark("01_Shallow/a.md") is None
+    else:
+        with pytest.raises(StorageFailed):
+            Vault(vault).mark("01_Shallow/a.md")
+
+
+class _Entry:
+    """A directory entry that the system tells nothing about."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        self.name = name
+        self.path = name
+        self._error = error
+
+    def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "unreadable"),
+    [(FileNotFoundError(), set()), (PermissionError(errno.EACCES, "Permission denied"), {"a.md"})],
+    ids=["vanished", "refused"],
+)
+def test_a_file_that_tells_nothing_is_gone_only_when_it_is(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, unreadable: set[str]
+) -> None:
+    monkeypatch.setattr(os, "scandir", lambda path: contextlib.nullcontext([_Entry("a.md", error)]))
+    palace = Vault(vault)
+
+    assert list(palace.walk()) == []
+    assert palace.unreadable == unreadable
+    assert palace.hidden("a.md") == bool(unreadable)
+
+
+def test_a_folder_that_cannot_be_listed_hides_what_is_below_it(
+    vault: Path, note: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note("01_Shallow/a.md")
+    note("02_Sediment/closed/b.md")
+    real = os.scandir
+
+    def refusing(path: Path) -> object:
+        if path == vault / "02_Sediment" / "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    palace = Vault(vault)
+
+    assert [path for path, _ in palace.walk()] == ["01_Shallow/a.md"]
+    assert palace.hidden("02_Sediment/closed/b.md")
+    assert not palace.hidden("02_Sediment/c.md")
+
+
+def test_a_vault_that_is_writable_says_so(vault: Path) -> None:
+    assert Vault(vault).is_writable("")
+    assert Vault(vault).is_writable("01_Shallow/a.md")
+    assert not Vault(vault).is_writable("01_Shallow/no room/a.md")
