@@ -162,3 +162,46 @@ def test_every_exit_status_is_documented() -> None:
     for kind in kinds:
         if issubclass(kind, errors.VaultError) and kind.exit_status > 2:
             assert f"`{kind.code}` {kind.exit_status}" in README
+
+
+@pytest.fixture
+def strata(vault: Path) -> Path:
+    """A note in each layer, one with text for a density, one whose body claims a density."""
+    notes = {
+        "01_Shallow/Rated.md": "---\ndensity: 0.6\nstreak: 1\n---\nfirst\n",
+        "01_Shallow/Claims.md": "---\ndensity: 0.2\n---\ndensity:: 1\n",
+        "02_Sediment/Text.md": '---\ndensity: "high"\n---\nsecond\n',
+        "03_Bedrock/room/Rock.md": "---\ndensity: 0.95\nstreak: 7\n---\nthird\n",
+        "_Archive/01_Shallow/Gone.md": "---\ndensity: 0.9\n---\nfourth\n",
+    }
+    for path, text in notes.items():
+        place = vault / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", newline="")
+    return vault
+
+
+def test_the_dataview_block_shows_the_strongest_memories(strata: Path) -> None:
+    from tests.queries import queries, table
+
+    (query,) = queries(ROOT / "README.md")
+
+    _, rows = table(strata, query)
+
+    assert rows == [("03_Bedrock/room/Rock.md", 0.95, 7), ("01_Shallow/Rated.md", 0.6, 1)]
+
+
+def test_the_base_shows_every_memory(strata: Path) -> None:
+    from tests.queries import base
+
+    (text,) = re.findall(r"^```yaml\n(filters:.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (strata / "Mine.base").write_text(text, encoding="utf-8")
+
+    _, rows = base(strata, "Mine.base", "By layer", "2026-11-30T12:00:00")
+
+    assert [row[0] for row in rows] == [
+        "01_Shallow/Claims.md",
+        "01_Shallow/Rated.md",
+        "02_Sediment/Text.md",
+        "03_Bedrock/room/Rock.md",
+    ]
