@@ -64,6 +64,7 @@ class _Bracket(NamedTuple):
 class Inline(NamedTuple):
     found: list[Found]
     cut: bool  # the text was too odd to be read to its end
+    closed: bool  # nothing that opened was left open, so text behind it would change nothing
 
 
 def math_end(text: str, at: int) -> int:
@@ -127,12 +128,14 @@ def destination(text: str, at: int) -> tuple[int, int, bool] | None:
 class _Scanner:
     """One walk over one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_misses: int) -> None:
         self.text = text
+        self.most_misses = most_misses
         self.found: list[Found] = []
         self.brackets: list[_Bracket] = []
         self.nested: list[int] = []  # where links begin, ascending: a bracket before one is no link itself
         self.misses = 0
+        self.open = False
         self._runs: dict[int, list[int]] | None = None
         self._last: dict[str, int] = {}
 
@@ -145,18 +148,21 @@ class _Scanner:
             elif mark[0] == "`":
                 pos = self._code_end(at, len(mark))
             elif mark == "$":
-                pos = max(math_end(text, at), at + 1)
+                end = math_end(text, at)
+                self.open = self.open or end < 0
+                pos = max(end, at + 1)
             elif mark == "<":
                 pos = self._html_end(at)
+                self.open = self.open or pos == at + 1
             elif mark == "]":
                 pos = self._close(at)
             elif mark == "#":
                 pos = self._tag(at)
             else:
                 pos = self._open(at, mark == "![")
-            if self.misses > MOST_MISSES:
-                return Inline(self.found, True)
-        return Inline(self.found, False)
+            if self.misses > self.most_misses:
+                return Inline(self.found, cut=True, closed=False)
+        return Inline(self.found, cut=False, closed=not (self.open or self.brackets or self.misses))
 
     def _code_end(self, at: int, length: int) -> int:
         if self._runs is None:
@@ -165,7 +171,10 @@ class _Scanner:
                 self._runs.setdefault(run.end() - run.start(), []).append(run.start())
         same = self._runs.get(length, [])
         following = bisect_left(same, at + length)
-        return (same[following] if following < len(same) else at) + length
+        if following == len(same):
+            self.open = True
+            return at + length
+        return same[following] + length
 
     def _html_end(self, at: int) -> int:
         text = self.text
@@ -257,6 +266,6 @@ def _blanks(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def scan(text: str) -> Inline:
-    """Everything in *text*, in the order in which it begins."""
-    return _Scanner(text).scan()
+def scan(text: str, most_misses: int = MOST_MISSES) -> Inline:
+    """Everything in *text*, in the order in which it begins, up to the destination that is one too many."""
+    return _Scanner(text, most_misses).scan()

@@ -1,15 +1,14 @@
 """Where a note's links, tags and headings stand, as Obsidian's metadata cache says, with exact offsets.
 
 markdown-it-py decides what is a paragraph, heading, list item or table cell and what is code, math or HTML;
-`inline` reads what stands inside; this module maps the findings back to offsets in the note. Notes without
-any construct that could hide a link (most of them) skip the parser: for those one pattern gives the same
-answer, which the tests prove on generated text. Nothing here resolves a link or touches a note.
+`inline` reads what stands inside; this module maps the findings back to offsets in the note. Notes of simple
+lines (most of them) skip the parser: see `linklines`. Nothing here resolves a link or touches a note.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote.index import footnote_def
 
 from vault_palace.core import inline
+from vault_palace.core.linklines import simple_links
 from vault_palace.core.linktext import NEWLINE, Link, split_destination, split_wikilink, wikilink
 from vault_palace.core.propertylinks import MOST_HEADER, Unquoted, property_links
 
@@ -136,6 +136,8 @@ class Piece:
 
     def place(self, at: int) -> tuple[int, int]:
         """The offset in the note of an offset in the text, and its line in the body."""
+        if len(self.rows) == 1 and not self.gaps:
+            return self.rows[0][1] + at - self.rows[0][0], self.rows[0][2]
         index = 0
         if len(self.rows) > 1:
             low, high = 0, len(self.rows)
@@ -243,17 +245,6 @@ def _cell(content: str, raw: str, at: int, line: int, *, first: bool) -> Piece |
 
 # ── Body ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-# A body without any of these holds no code, math, HTML, escape, definition, table that splits a link, or
-# Markdown link, and no line is indented far enough to be code: then paragraphs do not matter.
-_ODD = re.compile(
-    r"[`$<\\\0]|~~~|\]\(|\]:|[>|]#|\r(?!\n)"
-    r"|^[ >*+\-\d.)]*(?:\t| {4})"
-    r"|^[ >]*[-: ]*\|[-:| \t]*\r?$"
-    r"|\|[^\S\n]*\n[ >]*[-:]|^(?:[>*+\-\d.)]|[^\S\n])*\|.*\n[ >]*[-:]"  # tables of one column
-    r"|^(?: *(?:>|[*+\-] |\d{1,9}[.)] )){20}",
-    re.MULTILINE,
-)
-_PLAIN = re.compile(rf"!?{inline.WIKILINK.pattern}|(?<!\S){inline.TAG.pattern}")
 _WORTH = re.compile(r"\[\[|\]\(|#")
 
 
@@ -262,8 +253,10 @@ def _body(text: str, start: int, line: int) -> tuple[list[Link], list[Tag], bool
     cut = len(body) < len(text) - start
     if not _WORTH.search(body):
         return [], [], cut and _WORTH.search(text, start) is not None
-    if not _ODD.search(body):
-        return *_plain(body, start, line), cut
+    whole = Piece(body, ((0, start, 0),))
+    short = simple_links(body)
+    if short is not None:
+        return *_sorted_out(whole, ((found, line + row) for found, row in short)), cut
     bearable = _bearable(body)
     if bearable < len(body):
         body, cut = body[:bearable], True
@@ -275,16 +268,27 @@ def _body(text: str, start: int, line: int) -> tuple[list[Link], list[Tag], bool
             continue
         scanned = inline.scan(piece.text)
         cut = cut or scanned.cut
-        for found in scanned.found:
-            begin, row = piece.place(found.start)
-            if found.kind == "tag":
-                name = piece.text[found.left : found.right]
-                tags.append(Tag(name, begin, begin + found.end - found.start, line + row))
-            else:
-                link = _link(piece, found, begin, line + row)
-                if link is not None:
-                    links.append(link)
+        rows = ((found, line + piece.place(found.start)[1]) for found in scanned.found)
+        more_links, more_tags = _sorted_out(piece, rows)
+        links += more_links
+        tags += more_tags
     return links, tags, cut
+
+
+def _sorted_out(piece: Piece, rows: Iterable[tuple[inline.Found, int]]) -> tuple[list[Link], list[Tag]]:
+    links: list[Link] = []
+    tags: list[Tag] = []
+    for found, line in rows:
+        begin = piece.place(found.start)[0]
+        if found.kind == "tag":
+            tags.append(
+                Tag(piece.text[found.left : found.right], begin, begin + found.end - found.start, line)
+            )
+        else:
+            link = _link(piece, found, begin, line)
+            if link is not None:
+                links.append(link)
+    return links, tags
 
 
 # Lines that open many quotes and lists at once: the parser reads such a line once for each of them.
@@ -307,24 +311,6 @@ def _bearable(body: str) -> int:
         if depth >= DEEPEST or work > MOST_NESTING:
             return line.start()
     return end
-
-
-def _plain(body: str, start: int, line: int) -> tuple[list[Link], list[Tag]]:
-    links: list[Link] = []
-    tags: list[Tag] = []
-    at = 0
-    for match in _PLAIN.finditer(body):
-        line += body.count("\n", at, match.start())
-        at = match.start()
-        begin, end = start + at, start + match.end()
-        if body[at] == "#":
-            tags.append(Tag(match.group()[1:], begin, end, line))
-        else:
-            bang = body[at] == "!"
-            target = split_wikilink(match.group()[2 + bang : -2])
-            inner = begin + 2 + bang
-            links.append(wikilink("embed" if bang else "wikilink", begin, end, target, inner, line))
-    return links, tags
 
 
 def _link(piece: Piece, found: inline.Found, begin: int, line: int) -> Link | None:

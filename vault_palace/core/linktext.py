@@ -6,7 +6,6 @@ Offsets are those of the note the link stands in. Nothing here knows where a lin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html import unescape
 from typing import Literal, NamedTuple
 from urllib.parse import quote, unquote
@@ -16,8 +15,7 @@ Kind = Literal["wikilink", "embed", "markdown", "property"]
 NEWLINE = re.compile(r"\r\n?|\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """One link of a note. `start:end` is its text in the note, `spot` the part that names the path.
 
     `path` is decoded and trimmed, empty for a link into its own note; `anchor` is verbatim with its `#`.
@@ -32,8 +30,8 @@ class Link:
     anchor: str
     alias: str | None
     line: int
-    key: str = ""
     spot: tuple[int, int]
+    key: str = ""
     angled: bool = False
 
 
