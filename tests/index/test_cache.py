@@ -130,6 +130,16 @@ def test_a_note_that_is_put_again_replaces_what_was_known(cache: Cache) -> None:
     assert search(cache, "quagga", tags=["old"]).total == 0
 
 
+def test_a_note_whose_bytes_are_the_same_can_get_a_new_mark_alone(cache: Cache) -> None:
+    note = a_note(A, "zebra", links=["b"])
+    cache.put(note)
+
+    cache.put_file(A, Mark(9, 9, 9, 9))
+
+    assert cache.marks() == {A: Mark(9, 9, 9, 9)}
+    assert cache.get(A) == replace(note, text="", mark=Mark(9, 9, 9, 9))
+
+
 def test_a_removed_note_leaves_nothing_behind(cache: Cache) -> None:
     cache.put(a_note(A, "zebra", id="mem_1", tags=("t",), links=["b"], problems=(a_problem(A),)))
 

@@ -120,7 +120,7 @@ class Cache:
         self._write(act)
 
     def put_file(self, path: str, mark: Mark) -> None:
-        """Know a file that is no note: links may lead to it."""
+        """Know a file that is no note, or a note whose mark alone has changed: links may lead to it."""
         self._write(lambda db: self._question(sql.put_file(db, path, mark)))
 
     def remove(self, path: str) -> None:

@@ -106,13 +106,20 @@ def _has_tables(db: sqlite3.Connection) -> bool:
 
 
 def put_file(db: sqlite3.Connection, path: str, mark: Mark) -> str | None:
-    """Know the file *path* by *mark*. Returns its link key when it is new: links may lead to it now."""
+    """Know the file *path* by *mark*. Returns its link key when it is new: links may lead to it now.
+
+    A note that is known at *path* stays as it is: only its mark was found to differ.
+    """
     column = text_column(path)
     known = db.execute(
         "UPDATE file SET size = ?, mtime_ns = ?, inode = ?, changed_ns = ? WHERE path = ?",
         (*mark_columns(mark), column),
     )
     if known.rowcount:
+        db.execute(
+            "UPDATE note SET size = ?, mtime_ns = ?, inode = ?, changed_ns = ? WHERE path = ?",
+            (*mark_columns(mark), column),
+        )
         return None
     key = link_key(path)
     db.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?)", (column, text_column(key), *mark_columns(mark)))
