@@ -93,6 +93,7 @@ def test_link_says_what_and_where_it_is() -> None:
         ("a: |-\n  [[N]]", [("a", "N")]),
         ("a: >-\n  [[N]]\nb: 1", [("a", "N")]),
         ('{"a": "[[N]]"}', [("a", "N")]),
+        ('a: "\\x5b[N]]"\nb: "[[M]]"', [("a", "N"), ("b", "M")]),
         ('🧭: "🧭"\nb: "[[N]]"', [("b", "N")]),
         ('a: "x\u2028y"\nb: "[[N\u0085M]]"', [("b", "N\u0085M")]),
         ('a: &x "[[N]]"\nb: *x', [("a", "N")]),
@@ -362,6 +363,10 @@ def test_link_to_a_note_is_short(path: str, text: str) -> None:
     assert links.link_to(path, resolver, "s.md") == text
 
 
+def test_link_to_a_note_that_is_not_there_is_its_path() -> None:
+    assert links.link_to("a/gone.md", Resolver(), "s.md") == "a/gone.md"
+
+
 @pytest.mark.parametrize(
     ("link", "link_key"),
     [
@@ -469,6 +474,16 @@ def test_note_that_moves_takes_its_relative_links_along() -> None:
     )
 
     assert (text, count) == ("[[../../a/x]] [t](../../y.md) [[x]]", 2)
+
+
+def test_part_of_a_path_stays_a_part_of_it() -> None:
+    assert moved_text("[[sub/Old]]", ["a/sub/Old.md"], "a/sub/Old.md", "b/sub/New.md") == ("[[sub/New]]", 1)
+
+
+def test_relative_link_goes_up_no_further_than_it_must() -> None:
+    text, count = moved_text("[[../x]]", ["a/x.md"], "a/x.md", "a/c/y.md", source="a/b/s.md")
+
+    assert (text, count) == ("[[../c/y]]", 1)
 
 
 def test_note_that_moves_keeps_its_own_twin() -> None:

@@ -31,7 +31,7 @@ _AUTOLINK = re.compile(
 _BLANKS = re.compile(r"[ \t\n]*")
 _RUN = re.compile("`+")
 _ANGLED = re.compile(r"<((?:\\[\s\S]|[^\\<>\n])*)>")
-_DESTINATION_STEP = re.compile(r"\\[^ ]|[()]|[\x00-\x20\x7f]|\\")
+_DESTINATION_STEP = re.compile(r"\\[^ ]|[()]|[\x00-\x20\x7f]|\\|\Z")
 _DEEPEST = 32  # nested parentheses in a destination: CommonMark wants at least 3, markdown-it stops here
 
 # Failed destinations cost up to 33 steps each; after so many of them a note is not prose.
@@ -100,27 +100,18 @@ def destination(text: str, at: int) -> tuple[int, int, bool] | None:
     if text.startswith("<", at):
         angled = _ANGLED.match(text, at)
         return (angled.start(1), angled.end(1), True) if angled else None
-    depth = 0
-    pos = at
-    while True:
-        step = _DESTINATION_STEP.search(text, pos)
-        if step is None:
-            pos = len(text)
-            break
+    depth, pos = 0, at
+    while (step := _DESTINATION_STEP.search(text, pos)) is not None:
         pos = step.start()
         char = step.group()
         if char == "(":
             depth += 1
             if depth > _DEEPEST:
                 return None
-        elif char == ")":
-            if depth == 0:
-                break
+        elif char == ")" and depth:
             depth -= 1
-        elif char == "\\" and pos + 1 < len(text):
-            break  # a backslash before a blank ends the destination before both
-        elif char <= " " or char == "\x7f":
-            break
+        elif len(char) < 2 and not (char == "\\" and pos + 1 == len(text)):
+            break  # a blank, the closing parenthesis, the end, or a backslash before a blank
         pos = step.end()
     return (at, pos, False) if depth == 0 and pos > at else None
 
@@ -186,8 +177,6 @@ class _Scanner:
         # Lazy patterns would look to the end of the text for a terminator that never comes, once a `<`.
         for opening, closing in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")):
             if text.startswith(opening, at) and self._last_of(closing) < at:
-                if opening == "<!--" and text.startswith((">", "->"), at + 4):
-                    break
                 return at + 1
         tag = HTML_TAG_RE.match(text, at)
         return tag.end() if tag else at + 1

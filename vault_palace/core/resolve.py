@@ -32,6 +32,9 @@ class Resolver:
     def __contains__(self, path: str) -> bool:
         return path in self._paths
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
     def __len__(self) -> int:
         return len(self._paths)
 
