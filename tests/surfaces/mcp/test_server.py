@@ -85,6 +85,23 @@ def test_tools_are_listed_in_their_order_with_honest_hints(era: str) -> None:
     talk(FakePalace(), era, conversation)
 
 
+def test_a_vault_opened_read_only_offers_no_tool_that_writes(era: str) -> None:
+    palace = FakePalace()
+    palace.fail = errors.PolicyViolation("The vault is read-only.", hint="Ask its owner.")
+    desk = Desk(Door(lambda: palace.as_palace), read_only=True)
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(build(desk), mode=era) as client:
+                listed = {tool.name for tool in (await client.list_tools()).tools}
+                assert listed == {"read_memory", "search_room", "read_map", "healthcheck", "get_metrics"}
+                # Whoever calls one all the same gets the palace's own refusal.
+                refused = await client.call_tool("write_memory", {"content": "x"})
+                assert text_of(refused).startswith("policy_violation: ")
+
+    anyio.run(main)
+
+
 @pytest.mark.parametrize(("name", "arguments", "verb", "says"), CALLS)
 def test_every_tool_answers_in_both_forms(
     era: str, name: str, arguments: dict[str, Any], verb: object, says: tuple[str, ...]

@@ -50,7 +50,7 @@ def refusal(**given_: object) -> InvalidArguments:
         ({"confirm": "true"}, True),
         ({"confirm": "false"}, False),
         ({"title": "  blanks kept  "}, "  blanks kept  "),
-        ({"room": ""}, ""),
+        ({"room": "ideas"}, "ideas"),
         ({"layer": "sediment"}, "sediment"),
         ({"details": {"link": "[[x]]"}}, {"link": "[[x]]"}),
         ({"details": '{"link": "[[x]]"}'}, {"link": "[[x]]"}),
@@ -156,6 +156,18 @@ def test_mc_04_mc_14_text_that_cannot_be_stored_is_refused_by_name(name: str, va
     str(error).encode("utf-8")  # the refusal itself can be sent
 
 
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_an_optional_argument_that_may_be_blank_is_then_as_if_not_given(blank: str) -> None:
+    assert read(room=blank) == {}
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_sr_05_a_required_argument_that_may_be_blank_is_kept(blank: str) -> None:
+    query = Argument(name="query", required=True, blank=True)
+
+    assert read_arguments("search_room", (query,), {"query": blank}) == {"query": blank}
+
+
 def test_an_unknown_argument_is_refused_with_the_known_ones() -> None:
     error = refusal(bogus=1)
 
@@ -192,7 +204,8 @@ def test_any_json_is_read_or_refused_by_name(name: str, value: Any) -> None:
     except InvalidArguments as error:
         outcome, refused = [], str(error.facts["argument"])
 
-    assert outcome == [name] or refused.split(".")[0] == name
+    blank = name == "room" and not str(value).strip()
+    assert outcome == [name] or refused.split(".")[0] == name or (blank and outcome == [])
 
 
 def test_depth_is_no_danger() -> None:

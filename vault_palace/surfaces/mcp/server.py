@@ -111,15 +111,22 @@ class Door:
 class Desk:
     """Where calls are taken: arguments checked, the tool run in a thread, the outcome counted."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, *, read_only: bool = False) -> None:
         self.door = door
+        self.read_only = read_only
         self.tools = tools.catalogue()
         self.metrics = Metrics(tuple(self.tools))
         self.stopping = threading.Event()
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        """The tools in their fixed order."""
-        return ListToolsResult(tools=[_listed(tool) for tool in self.tools.values()])
+        """The tools in their fixed order; in a vault opened read-only, those that have a use there."""
+        return ListToolsResult(
+            tools=[
+                _listed(tool)
+                for tool in self.tools.values()
+                if tool.text.offered_read_only or not self.read_only
+            ]
+        )
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Run one call to its end; every failure is a tool error that begins with its code."""
@@ -322,7 +329,7 @@ def serve(settings: Settings) -> int:
     except VaultError as error:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
-    desk = Desk(Door(partial(_open, settings)))
+    desk = Desk(Door(partial(_open, settings)), read_only=settings.read_only)
     wire = Wire(*claim_standard_streams())
     ended_by: list[int] = []
     try:

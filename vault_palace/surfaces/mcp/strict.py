@@ -34,7 +34,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One argument of a tool. `blank` says whether text may be empty or all blanks."""
+    """One argument of a tool.
+
+    `blank` says whether text may be empty or all blanks: for an optional argument that is as if it were
+    not given, which is what generated calls mean by it.
+    """
 
     name: str
     kind: Kind = "text"
@@ -90,7 +94,12 @@ def read_arguments(
     missing = [argument.name for argument in arguments if argument.required and argument.name not in given]
     if missing:
         raise _refused(missing[0], f"{tool} needs {_listed(missing)}.", "Give it, then repeat the call.")
-    return {name: _value(known[name], name, value) for name, value in given.items()}
+    read = {name: _value(known[name], name, value) for name, value in given.items()}
+    return {name: value for name, value in read.items() if known[name].required or not _is_blank(value)}
+
+
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def _unknown(tool: str, name: str, known: Mapping[str, Argument]) -> InvalidArguments:

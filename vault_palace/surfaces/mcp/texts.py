@@ -37,13 +37,18 @@ _MAX_TOKENS = Argument(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolText:
-    """What tools/list says of one tool. *Destructive* is what Policy counts as such: it archives notes."""
+    """What tools/list says of one tool. *Destructive* is what Policy counts as such: it archives notes.
+
+    `offered_read_only`: it has a use in a vault that is not to be written. A read writes its touch
+    elsewhere, and so `read_memory` does not only read.
+    """
 
     name: str
     title: str
     about: str
     arguments: tuple[Argument, ...] = ()
     reads_only: bool = False
+    offered_read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
 
@@ -74,7 +79,7 @@ TOOLS = (
                 most=1,
                 bounds_shown=True,
             ),
-            Argument(name="source_session"),
+            Argument(name="source_session", blank=True),
             Argument(name="mode", choices=("create", "append", "replace"), default="create"),
             Argument(name="if_rev"),
             Argument(name="supersedes", about="path, id or title of the note this one replaces"),
@@ -94,9 +99,10 @@ TOOLS = (
             Argument(name="query"),
             Argument(name="layer", choices=LAYERS, about="with query"),
             _MAX_TOKENS,
-            Argument(name="section", about="only the part under this heading"),
+            Argument(name="section", about="only the part under this heading", blank=True),
             _flag("touch", default=True),
         ),
+        offered_read_only=True,
         idempotent=True,
     ),
     ToolText(
@@ -114,9 +120,10 @@ TOOLS = (
             Argument(name="min_density", kind="number", least=0, most=1),
             Argument(name="limit", kind="integer", least=1, most=MOST_HITS, default=10),
             _MAX_TOKENS,
-            Argument(name="cursor", about="of the previous answer, for the next page"),
+            Argument(name="cursor", about="of the previous answer, for the next page", blank=True),
         ),
         reads_only=True,
+        offered_read_only=True,
         idempotent=True,
     ),
     ToolText(
@@ -163,7 +170,7 @@ TOOLS = (
         about="Let go of a note: moves it to the archive, deletes nothing. Needs confirm.",
         arguments=(
             Argument(name="path", about=_PATH, required=True),
-            Argument(name="reason"),
+            Argument(name="reason", blank=True),
             _flag("confirm", default=False),
         ),
         destructive=True,
@@ -192,6 +199,7 @@ TOOLS = (
         title="Read the map",
         about="Read PALACE_MAP.md, the vault's index note.",
         reads_only=True,
+        offered_read_only=True,
         idempotent=True,
     ),
     ToolText(
@@ -220,6 +228,7 @@ TOOLS = (
         title="Check health",
         about="State of vault, index and server, with the problems a person should mend.",
         reads_only=True,
+        offered_read_only=True,
         idempotent=True,
     ),
     ToolText(
@@ -227,6 +236,7 @@ TOOLS = (
         title="Tool metrics",
         about="Calls, errors and durations of each tool since the server started.",
         reads_only=True,
+        offered_read_only=True,
         idempotent=True,
     ),
 )

@@ -162,7 +162,8 @@ class Wire:
 
     def _done(self, request_id: object) -> None:
         if isinstance(request_id, (int, str)):
-            self._open.discard(request_id)
+            # A cancellation may name the number 5 as "5"; the SDK takes them for one, too.
+            self._open -= {known for known in self._open if str(known) == str(request_id)}
         if not self._open:
             self._idle.set()
 
