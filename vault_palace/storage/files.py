@@ -314,19 +314,20 @@ def discard(path: Path) -> None:
 # -- folders, state and the journal's lines -----------------------------------------------------------------
 
 
-def make_folders(folder: Path, mode: int = 0o777) -> None:
-    """Create the folder and those above it that are missing, each of them down to the disk."""
+def make_folders(folder: Path, mode: int = 0o777, *, durable: bool = True) -> None:
+    """Create the folder and those above it that are missing, each of them down to the disk if *durable*."""
     with told(folder):
         if os.path.isdir(folder):
             return
-        make_folders(folder.parent, mode)
+        make_folders(folder.parent, mode, durable=durable)
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, mode)
         if not os.path.isdir(folder):
             raise StorageFailed(
                 f"{folder.name}: a file is where a folder should be.", path=str(folder), reason="not a folder"
             )
-        sync_folder(folder.parent)
+        if durable:
+            sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -344,7 +345,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_state(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file of this machine's own state, whole or not at all; only its owner can read it."""
+    """Replace a file of this machine's own state, whole or not at all; only its owner can read it.
+
+    With `durable` its bytes are on the disk, and its name is with the next thing that is synced there: file
+    systems that keep a log keep its order. A caller with nothing to follow syncs the folder itself.
+    """
     with told(path):
         staged = path.parent / temp_name(path.name)
         fd = os.open(staged, _CREATE, STATE_MODE)
@@ -360,8 +365,6 @@ def write_state(path: Path, data: bytes, *, durable: bool = False) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(staged)
             raise
-        if durable:
-            sync_folder(path.parent)
 
 
 def append(path: Path, data: bytes, *, durable: bool) -> None:

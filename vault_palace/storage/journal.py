@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO
 
 from vault_palace.core import places
 from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
@@ -32,6 +32,7 @@ from vault_palace.storage.records import (
     from_line,
     show,
     to_entry,
+    to_last_write,
     to_line,
     to_record,
 )
@@ -113,7 +114,7 @@ class Journal:
     def unfinished(self) -> list[Entry]:
         """This machine's operations without a final record, oldest first."""
         with self._guard:
-            return list(self._own().open.values())
+            return self._own().unfinished()
 
     def elsewhere(self) -> list[Entry]:
         """Other machines' unfinished operations: theirs to recover, reported here."""
@@ -123,7 +124,7 @@ class Journal:
                 entry
                 for path, reader in sorted(self._readers.items())
                 if path != self.path
-                for entry in reader.open.values()
+                for entry in reader.unfinished()
             ]
 
     def entries(self) -> list[Entry]:
@@ -133,7 +134,7 @@ class Journal:
             for path in self._paths():
                 reader = _Reader(path, history=True)
                 reader.refresh(self.vault)
-                found.extend(reader.history.values())
+                found.extend(reader.everything())
         return sorted(found, key=lambda entry: entry.at)
 
     def accounts_for(self, fingerprint: str) -> bool:
@@ -146,8 +147,8 @@ class Journal:
         """The newest program write of the note with this id, None when no journal tells of one."""
         with self._guard:
             self._refresh_all()
-            found = [reader.known[id] for reader in self._readers.values() if id in reader.known]
-        return max(found, key=lambda write: write.at, default=None)
+            found = [reader.last_write(id) for reader in self._readers.values()]
+        return max((write for write in found if write is not None), key=lambda write: write.at, default=None)
 
     def is_older(self) -> bool:
         """Whether the journal lacks the operation this machine last began: an older copy took its place."""
@@ -162,13 +163,15 @@ class Journal:
         """What a person should know: torn or foreign records, copies, operations open elsewhere."""
         with self._guard:
             self._refresh_all()
+            self.unfinished()  # finds records that lack something
+            elsewhere = self.elsewhere()
             found = [problem for reader in self._readers.values() for problem in reader.problems]
             if self.is_older():
                 found.append(
                     _problem(self.path, 0, "journal_older", "An older copy of the journal took its place.")
                 )
             found.extend(self._odd_files())
-        for entry in self.elsewhere():
+        for entry in elsewhere:
             where = (
                 f"{entry.machine} has not finished {entry.verb} {entry.op}; it recovers when it runs there."
             )
@@ -198,6 +201,8 @@ class Journal:
                 kept.extend(to_line(_redacted(record, paths, ids)).rstrip(b"\n") for record in records)
             if changed:
                 files.write_state(place, b"\n".join(kept), durable=True)
+                with files.told(place):
+                    files.sync_folder(place.parent)
                 reader.reset()
             for path in self._listed():
                 if path.startswith(f"{places.JOURNALS}/{self.machine}.torn-"):
@@ -247,11 +252,11 @@ class _Reader:
         self.offset = 0  # just behind the last whole line
         self.tail = b""
         self.line = 0
-        self.open: dict[str, Entry] = {}
-        self.known: dict[str, LastWrite] = {}
+        self.open: dict[str, dict[str, object]] = {}  # `begin` records as they stand, and where they end
+        self.known: dict[str, dict[str, object]] = {}  # a note's newest fact, and when it was written
         self.hashes: set[str] = set()
         self.ops: set[str] = set()
-        self.history: dict[str, Entry] = {}
+        self.history: dict[str, dict[str, object]] = {}
         self.problems: list[Problem] = []
         self._seen = (0, 0, 0)
         self._last = b""  # the bytes just before `offset`, to notice that the file was rewritten
@@ -277,32 +282,31 @@ class _Reader:
             return
         if found.st_size < self.offset or self._seen[0] not in {0, found.st_ino}:
             self.reset()
-        data = self._from(place)
-        if data is None:
-            self.reset()
-            data = self._from(place) or b""
-        self._seen = seen
-        if self.offset == 0 and data.startswith(_BOM):
-            self.offset, data = len(_BOM), data[len(_BOM) :]
-        *lines, tail = data.split(b"\n")
-        self.forget_tail()
-        for line in lines:
-            self.line += 1
-            self.offset += len(line) + 1
-            self._take(line, report=self.line)
-        if lines:
-            self._last = (self._last + b"\n".join(lines) + b"\n")[-_TAIL_CHECK:]
-        self.tail = tail
-        if tail:  # honoured already; when its line end comes, the same records are taken again, harmlessly
-            self._take(tail, report=self.line + 1)
-
-    def _from(self, place: Path) -> bytes | None:
-        """The bytes behind `offset`; None when those before it are not what they were."""
-        back = len(self._last)
         with files.told(place), open(place, "rb", opener=files.read_only) as stream:
+            stream.seek(self.offset - len(self._last))
+            if stream.read(len(self._last)) != self._last:
+                self.reset()
+                stream.seek(0)
+            self._read(stream)
+            back = min(self.offset, _TAIL_CHECK)
             stream.seek(self.offset - back)
-            data = stream.read()
-        return data[back:] if data[:back] == self._last else None
+            self._last = stream.read(back)
+        self._seen = seen
+
+    def _read(self, stream: BinaryIO) -> None:
+        self.forget_tail()
+        for line in stream:
+            if self.offset == 0 and line.startswith(_BOM):
+                self.offset = len(_BOM)
+                line = line[len(_BOM) :]
+            if not line.endswith(b"\n"):
+                # Honoured already; when its line end comes the same records are taken again, harmlessly.
+                self.tail = line
+                self._take(line, report=self.line + 1)
+                return
+            self.line += 1
+            self.offset += len(line)
+            self._take(line, report=self.line)
 
     def _take(self, line: bytes, *, report: int) -> None:
         records, odd = from_line(line)
@@ -324,37 +328,63 @@ class _Reader:
                 )
 
     def _apply(self, record: dict[str, object]) -> bool:
+        """Take in one record; False when it lacks what it needs."""
         op, state = record.get("op"), record.get("state")
         if not isinstance(op, str) or state not in STATES:
             return False
         self.ops.add(op)
         if state == "begin":
-            entry = to_entry(record, self.machine)
-            if entry is None:
-                return False
-            self._begin(entry)
-            return True
-        kept = self.open.get(op)
-        if kept is not None:
+            return self._begin(op, record)
+        if op in self.open:
             if state == "open":
-                detail = str(record.get("detail", ""))
-                self.open[op] = dataclasses.replace(kept, state="open", detail=detail)
+                self.open[op].update(state="open", detail=record.get("detail", ""))
             else:
                 del self.open[op]
         if self._keeps_history and op in self.history:
-            self.history[op] = dataclasses.replace(
-                self.history[op], state=cast("State", state), detail=str(record.get("detail", ""))
-            )
+            self.history[op].update(state=state, detail=record.get("detail", ""))
         return True
 
-    def _begin(self, entry: Entry) -> None:
-        self.open[entry.op] = entry
+    def _begin(self, op: str, record: dict[str, object]) -> bool:
+        # A long journal is read at every start: values are made of the few records that are asked for.
+        steps, notes, at = record.get("steps", []), record.get("notes", []), record.get("at")
+        if not isinstance(steps, list) or not isinstance(notes, list) or not isinstance(at, str):
+            return False
+        try:
+            for step in steps:
+                self.hashes.update(filter(None, (step.get("before"), step.get("after"))))
+            for note in notes:
+                self.known[note["id"]] = {**note, "at": at}
+        except (AttributeError, KeyError, TypeError):
+            return False
         if self._keeps_history:
-            self.history[entry.op] = entry
-        for step in entry.steps:
-            self.hashes.update(mark for mark in (step.before, step.after) if mark is not None)
-        for note in entry.notes:
-            self.known[note.id] = LastWrite(note.body, note.streak, note.path, entry.at)
+            self.history[op] = record
+        self.open[op] = record
+        return True
+
+    def unfinished(self) -> list[Entry]:
+        """The operations without a final record; one that lacks what recovery needs becomes a problem."""
+        return self._values(self.open)
+
+    def everything(self) -> list[Entry]:
+        return self._values(self.history)
+
+    def _values(self, records: dict[str, dict[str, object]]) -> list[Entry]:
+        found = []
+        for op, record in list(records.items()):
+            entry = to_entry(record, self.machine)
+            if entry is None:
+                del records[op]
+                what = (
+                    f"The record of operation {places.printable(op)} lacks what it needs; it is passed over."
+                )
+                self.problems.append(_problem(self.path, self.line, "journal_torn", what))
+            else:
+                found.append(entry)
+        return found
+
+    def last_write(self, id: str) -> LastWrite | None:
+        note = self.known.get(id)
+        return None if note is None else to_last_write(note)
 
 
 def _mentions(record: dict[str, object], paths: Collection[str], ids: Collection[str]) -> bool:

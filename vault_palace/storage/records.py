@@ -5,6 +5,7 @@ Nothing here touches the disk. Unknown keys are ignored; an unknown version is t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -42,6 +43,7 @@ class NoteFact:
     path: str
     body: str  # the hash of the body, as the services make it
     streak: int | None = None
+    pinned: bool | None = None  # None: the record is older than this key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ class LastWrite:
     streak: int | None
     path: str
     at: datetime
+    pinned: bool | None = None
 
 
 def show(at: datetime) -> str:
@@ -102,14 +105,17 @@ def from_line(line: bytes) -> tuple[list[dict[str, object]], bool]:
 
     A power failure leaves zero bytes, and a program that did not look runs two records together.
     """
-    line = line.strip(b"\0 \t\r")
+    line = line.strip(b"\0 \t\r\n")
     if not line:
         return [], False
+    if line.startswith(_START) and line.count(_START) == 1:  # nearly always
+        with contextlib.suppress(ValueError, RecursionError):
+            return [json.loads(line)], False
     found: list[dict[str, object]] = []
     odd = False
     starts = [match.start() for match in re.finditer(re.escape(_START), line)]
     for start, end in zip([0, *starts], [*starts, len(line)], strict=True):
-        piece = line[start:end].strip(b"\0 \t\r")
+        piece = line[start:end].strip(b"\0 \t\r\n")
         if not piece:
             continue
         try:
@@ -127,7 +133,7 @@ def from_line(line: bytes) -> tuple[list[dict[str, object]], bool]:
 def to_entry(record: dict[str, object], machine: str) -> Entry | None:
     """A `begin` record as a value; None when it lacks what recovery needs."""
     try:
-        at = datetime.fromisoformat(str(record["at"]))
+        at = _when(record["at"])
         steps = tuple(_trace(step) for step in cast("list[dict[str, object]]", record.get("steps", [])))
         notes = tuple(_fact(note) for note in cast("list[dict[str, object]]", record.get("notes", [])))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -135,11 +141,13 @@ def to_entry(record: dict[str, object], machine: str) -> Entry | None:
     return Entry(
         op=str(record["op"]),
         verb=str(record.get("verb", "")),
-        at=at if at.tzinfo is not None else at.replace(tzinfo=UTC),
+        at=at,
         session=str(record.get("session", "")),
         why=str(record.get("why", "")),
         steps=steps,
         notes=notes,
+        state=cast("State", record.get("state", "begin")),
+        detail=str(record.get("detail", "")),
         machine=machine,
     )
 
@@ -163,10 +171,25 @@ def _trace(step: dict[str, object]) -> Trace:
 
 
 def _fact(note: dict[str, object]) -> NoteFact:
-    streak = note.get("streak")
+    streak, pinned = note.get("streak"), note.get("pinned")
     return NoteFact(
         id=str(note["id"]),
         path=str(note.get("path", "")),
         body=str(note.get("body", "")),
         streak=streak if isinstance(streak, int) else None,
+        pinned=pinned if isinstance(pinned, bool) else None,
     )
+
+
+def to_last_write(note: dict[str, object]) -> LastWrite | None:
+    """A note's fact with the time of its record; None when it cannot be read."""
+    try:
+        fact, at = _fact(note), _when(note["at"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned)
+
+
+def _when(text: object) -> datetime:
+    at = datetime.fromisoformat(str(text))
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -35,7 +35,7 @@ class Pruned:
 def prepare_state(vault: Vault) -> Path:
     """The folder of this machine's state, made with owner-only rights and kept out of git."""
     folder = vault.locate(STATE)
-    files.make_folders(folder, _FOLDER_MODE)
+    files.make_folders(folder, _FOLDER_MODE, durable=False)
     ignore = folder / ".gitignore"
     if not os.path.lexists(ignore):
         files.write_state(ignore, b"*\n")
@@ -54,7 +54,8 @@ class Versions:
     def keep(self, data: bytes, *, durable: bool = False) -> str:
         """Keep these bytes and return their fingerprint; keeping them twice costs nothing.
 
-        With `durable` they are on the disk when this returns: recovery may need them after a power failure.
+        With `durable` they are on the disk before anything that is synced later, such as the journal's line
+        that counts on them: recovery may need them after a power failure.
         """
         fingerprint = files.fingerprint(data)
         place = self._place(fingerprint)
@@ -65,7 +66,7 @@ class Versions:
                     return fingerprint
             except FileNotFoundError:
                 prepare_state(self.vault)
-                files.make_folders(place.parent, _FOLDER_MODE)
+                files.make_folders(place.parent, _FOLDER_MODE, durable=False)
         files.write_state(place, zlib.compress(data), durable=durable)
         return fingerprint
 
