@@ -6,7 +6,7 @@ loading cannot be known from outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from vault_palace.core.names import EXTENSION, key
 

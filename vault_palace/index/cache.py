@@ -131,6 +131,20 @@ class Cache:
         """Forget everything. Inside a batch, readers see the old state until the new one is whole."""
         self._write(sql.clear)
 
+    def settle_on(self, basis: str) -> bool:
+        """Forget everything that was read by other settings than *basis*; whether there was anything."""
+
+        def act(db: sqlite3.Connection) -> bool:
+            known = sql.basis(db)
+            if known == basis:
+                return False
+            if known:
+                sql.clear(db)
+            sql.set_basis(db, basis)
+            return bool(known)
+
+        return self._write(act)
+
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
         """Everything put and removed inside becomes visible together, or not at all when an error leaves it.

@@ -98,6 +98,17 @@ def why_not_ours(db: sqlite3.Connection, vault_id: str) -> str:
     return "" if row is not None and row[0] == vault_id else "it belongs to another vault"
 
 
+def basis(db: sqlite3.Connection) -> str:
+    """What `set_basis` was given; empty before."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'basis'").fetchone()
+    return "" if row is None else str(row[0])
+
+
+def set_basis(db: sqlite3.Connection, text: str) -> None:
+    """Remember by which settings the notes were read."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('basis', ?)", (text,))
+
+
 def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 

@@ -37,6 +37,7 @@ def _by_path(house: House, path: str) -> Note:
     except NotFound:
         stem = place.rsplit("/", 1)[-1].removesuffix(".md")
         try:
+            house.refresh(if_older=0)
             found = paths_named(house, stem)
         except VaultError:
             found = []  # reading by path never needs the cache

@@ -307,8 +307,9 @@ class House:
     def observed(self, memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
         """*memory* with what a person did since the program last wrote it (SPEC §4, §6.7).
 
-        A streak they set is theirs: no lifetime before now is taken off it. A body they changed is a use
-        on the day they changed it, which is the file's time. *body* is the `body_hash` now.
+        A streak they set is theirs: no lifetime before now is taken off it. Of the time for which they
+        pinned the note nothing is taken off either; a pin was set or taken out at the file's time. A body
+        they changed is a use on the day they changed it, the file's again. *body* is the `body_hash` now.
         """
         before, _ = self._applied
         policy, now = self.policy(), self.now()
@@ -317,12 +318,18 @@ class House:
         last = self.journal.last_known(id)
         if last is None:
             return memory
+        edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
         if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
             memory = rules.respect_streak(memory, now, policy)
-        if last.body and last.body != body:
-            edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
-            if policy.wall(edited).date() > memory.last_touched.date():
-                memory = rules.touch(memory, edited, policy)
+        elif last.pinned is not None and last.pinned != memory.pinned:
+            # A file restored with an old time was changed after the program's last write all the same.
+            at = min(max(edited, last.at), now)
+            if memory.pinned:
+                memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
+            else:
+                memory = rules.unpin(memory, at, policy)
+        if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
+            memory = rules.touch(memory, edited, policy)
         return memory
 
     def memory_of(self, note: Note) -> Memory:
@@ -351,6 +358,15 @@ class House:
         after = rules.forecast(after, after.backlinks, self.now(), self.policy())
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
         return frontmatter.patch(text, {**changes, **extra}) if changes or extra else text
+
+    def kept_up(self, note: Note, text: str) -> str:
+        """*text* of *note*, about to be written for what is no use, with what a person did to the note.
+
+        Whoever looks next compares with this write, and could not see it any more.
+        """
+        if note.kind != "memory" or note.reading is None or note.memory in (None, note.reading.memory):
+            return text
+        return self.with_memory(note, text, self.memory_of(note), {})
 
     @staticmethod
     def _read(note: Note) -> Reading:
@@ -429,7 +445,8 @@ class House:
         if not isinstance(known, str):
             return []
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
-        return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole)]
+        pinned = memories.means_pinned(header.values.get("pinned"))
+        return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole, pinned=pinned)]
 
 
 def body_hash(body: str) -> str:

@@ -8,6 +8,7 @@ from vault_palace.core import frontmatter
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Problem
 from vault_palace.core.policy import Policy, read_old_policy, read_policy
+from vault_palace.core.yaml12 import Unreadable, load_value
 from vault_palace.services.zones import machine_zone, zone_of
 from vault_palace.storage.vault import Vault
 
@@ -56,13 +57,13 @@ def _read_old(vault: Vault, default: Policy) -> tuple[Policy, tuple[Problem, ...
         return default, ()
     except (VaultError, UnicodeDecodeError) as error:
         return default, (_problem(OLD_POLICY, "bad_policy", f"It cannot be read: {error}"),)
-    header = frontmatter.read(f"---\n{text}\n---\n")
-    if header.problem is not None:
-        line = max(header.problem.line - 1, 0)
+    try:
+        document = load_value(text)
+    except Unreadable as error:
         return default, (
-            Problem(path=OLD_POLICY, line=line, code="bad_policy", message=header.problem.message),
+            Problem(path=OLD_POLICY, line=error.line + 1, code="bad_policy", message=error.message),
         )
-    return read_old_policy(dict(header.values), last_good=default)
+    return read_old_policy(document, last_good=default)
 
 
 def _problem(path: str, code: str, message: str) -> Problem:

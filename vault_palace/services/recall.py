@@ -164,6 +164,8 @@ def search(
     hits = page(limit)
     matches: list[Match] = []
     note, following = hits.hint, hits.cursor
+    if shelf.filling:
+        note = f"The index is being filled ({shelf.filling}); more may be found soon. {note}".strip()
     left = SEARCH_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
     for number, hit in enumerate(hits.hits):
         match = _match(house, hits.terms, hit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vault_palace.services.answers import RecoverAnswer, RecoveredAnswer
 from vault_palace.services.house import House
-from vault_palace.storage import operations
+from vault_palace.storage import files, operations
 from vault_palace.storage.journal import old_operations
 
 
@@ -58,7 +58,7 @@ def recover(house: House) -> RecoverAnswer:
 
 def at_start(house: House) -> None:
     """Recover what this machine left unfinished; a vault where that is not the case is not written to."""
-    if not house.journal.unfinished():
+    if not house.journal.unfinished() and not any(files.leftovers(house.vault.root)):
         return
     with house.locked():
         operations.recover(house.vault, house.journal, house.versions)

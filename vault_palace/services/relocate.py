@@ -61,6 +61,7 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
                 left.append(f"{path}: no permission to write")
                 continue
             rewritten += count
+            changed = house.kept_up(other, changed)
             edits.append(Put(path=path, before=other.stored, data=changed.encode("utf-8")))
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
     house.perform(verb, edits, why=why)
@@ -89,7 +90,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
             after = rules.move_to(memory, layer, house.now(), house.policy())
             text = house.with_memory(note, text, after, {})
         else:
-            house.refuse_malformed(note)
+            text = house.kept_up(note, text)
         try:
             with house.locked():
                 done = carry(house, note, to, text, verb="move", why=f"moved to {layer.value}")

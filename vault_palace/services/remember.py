@@ -231,7 +231,7 @@ def _create(
         try:
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
-                edits += _superseded(older, free)
+                edits += _superseded(house, older, free)
                 house.perform("write", edits, why="created")
         except Exists:
             if named:
@@ -247,11 +247,11 @@ def _create(
     raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=_join(where.folder, room))
 
 
-def _superseded(older: list[Note], newer: str) -> list[Put]:
+def _superseded(house: House, older: list[Note], newer: str) -> list[Put]:
     edits = []
     for note in older:
         text = frontmatter.patch(note.editable, {"superseded_by": f"[[{newer}]]"})
-        edits.append(Put(path=note.path, before=note.stored, data=text.encode("utf-8")))
+        edits.append(Put(path=note.path, before=note.stored, data=house.kept_up(note, text).encode("utf-8")))
     return edits
 
 
@@ -318,7 +318,7 @@ def _change(
         try:
             with house.locked():
                 edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
-                house.perform(mode, edits + _superseded(older, note.stem), why=f"{mode} by an agent")
+                house.perform(mode, edits + _superseded(house, older, note.stem), why=f"{mode} by an agent")
         except NoteChanged:
             older = [house.look(other.path) for other in older]
             continue
@@ -389,7 +389,8 @@ def rate(
         note = house.look(place)
         memory = house.memory_of(note)
         now, policy = house.now(), house.policy()
-        after = rules.settle(memory, now, policy)  # the days before a pin count as they were
+        # The days before a pin count as they were; a note that a person dragged has arrived first.
+        after = rules.settle(rules.arrive(memory, now, policy), now, policy)
         extra: dict[str, Value] = {}
         if density is not None:
             after = with_values(after, density=density)

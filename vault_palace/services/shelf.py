@@ -29,6 +29,7 @@ T = TypeVar("T")
 # A comparison is trusted for this long; a watcher that wakes it makes this unnecessary.
 FRESH_SECONDS = 2.0
 GONE_SECONDS = 0.1  # a missing file is believed gone when it is still missing after this (SPEC §6.5)
+WAIT_SECONDS = 0.5  # how long a caller waits for a comparison that another thread is at
 BATCH = 200  # notes read between two commits, so that other writers get their turn
 
 
@@ -37,23 +38,25 @@ class Shelf:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self._guard = threading.RLock()
+        self._guard = threading.Lock()  # opening and closing; held for a moment
+        self._comparing = threading.RLock()  # one comparison at a time; may be held for long
         self._cache: Cache | None = None
         self._resolver: resolve.Resolver | None = None
         self._fresh_at: float | None = None
-        self._basis = ""
         self.strays: tuple[Problem, ...] = ()
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
         self.lag = ""  # why the cache is behind, empty when it is not
+        self.filling = ""  # how far the cache is, in words, while many notes are read
 
     @property
     def cache(self) -> Cache:
         """The open cache; opened on first use, empty when what was there cannot be used."""
+        cache = self._cache
+        if cache is not None:
+            return cache
         with self._guard:
             if self._cache is None:
-                # Zone and default density are in every cached memory: another policy, another cache.
-                self._basis = self._policy_basis()
-                self._cache = Cache.open(self.file, f"{self.house.vault.root}|{self._basis}")
+                self._cache = Cache.open(self.file, str(self.house.vault.root))
             return self._cache
 
     @property
@@ -81,32 +84,44 @@ class Shelf:
             return question(self.cache)
 
     def _forget(self) -> None:
-        with self._guard:
-            self._resolver = None
-            self._fresh_at = None
+        self._resolver = None
+        self._fresh_at = None
 
     # -- keeping in step -----------------------------------------------------------------------------------
 
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
-        """Compare disk with cache, unless that was done less than *if_older* seconds ago."""
-        with self._guard:
-            if self._fresh_at is not None and time.monotonic() - self._fresh_at < if_older:
+        """Compare disk with cache, unless that was done less than *if_older* seconds ago.
+
+        While another thread compares, callers that can do with what is known do not wait for it.
+        """
+        if self._is_fresh(if_older):
+            return
+        wait = -1.0 if if_older <= 0 or self._resolver is None else WAIT_SECONDS
+        if not self._comparing.acquire(timeout=wait):
+            return
+        try:
+            if self._is_fresh(if_older):
                 return
             try:
                 self._compare()
-                self.lag = ""
             except CacheLost:
-                self._resolver = None
                 self._compare()
-            except CacheTrouble as error:
-                self.lag = str(error)
-                raise
+            self.lag = ""
             self._fresh_at = time.monotonic()
+        except CacheTrouble as error:
+            self.lag = str(error)
+            raise
+        finally:
+            self.filling = ""
+            self._comparing.release()
+
+    def _is_fresh(self, if_older: float) -> bool:
+        return self._fresh_at is not None and time.monotonic() - self._fresh_at < if_older
 
     def _compare(self) -> None:
-        cache = self.cache
         survey = self.house.vault.survey()
         self.strays = survey.strays
+        cache = self.cache
         known = cache.marks()
         changes = compare(known, survey.files)
         self.doubts = ()
@@ -116,22 +131,22 @@ class Shelf:
             )
             self.doubts = (Problem(path="", line=0, code="vault_empty", message=message),)
             return
-        if self._basis != self._policy_basis():
-            cache.clear()
-            self._basis = self._policy_basis()
+        # Zone and default density are in every cached memory: with others, all is read anew.
+        policy = self.house.policy()
+        if cache.settle_on(f"{policy.zone}|{policy.default_density}"):
             changes = compare({}, survey.files)
+        if changes or self._resolver is None:
+            # Names are known before the notes are read, so that nobody waits for the reading to write.
+            hidden = {path for path in changes.removed if _below(path, survey.unreadable)}
+            self._resolver = resolve.Resolver([*survey.files, *hidden])
         new = [*changes.added, *changes.modified]
         for start in range(0, len(new), BATCH):
+            if len(new) > BATCH:
+                self.filling = f"{start} of {len(new)} notes are read"
             with cache.batch():
                 for path in new[start : start + BATCH]:
                     self._take(cache, path, survey.files[path])
-        self._let_go(cache, changes.removed, survey.unreadable)
-        if changes:
-            self._resolver = None
-
-    def _policy_basis(self) -> str:
-        policy = self.house.policy()
-        return f"{policy.zone}|{policy.default_density}"
+        self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
 
     def _take(self, cache: Cache, path: str, mark: Mark) -> None:
         if not places.is_note(path.rpartition("/")[2]):
@@ -155,40 +170,38 @@ class Shelf:
             return
         cache.put(self.indexed(self.house.understand(path, stored)))
 
-    def _let_go(self, cache: Cache, removed: Sequence[str], unreadable: frozenset[str]) -> None:
-        missing = [
-            path
-            for path in removed
-            if not any(path == folder or path.startswith(f"{folder}/") for folder in unreadable)
-        ]
+    def _let_go(self, cache: Cache, missing: Sequence[str]) -> None:
         if not missing:
             return
         self.house.settings.sleep(GONE_SECONDS)
+        gone = [path for path in missing if not self.house.vault.exists(path)]
         with cache.batch():
-            for path in missing:
-                if not self.house.vault.exists(path):
-                    cache.remove(path)
+            for path in gone:
+                cache.remove(path)
+        if len(gone) < len(missing):
+            self._resolver = None
 
     def feed(self, held: Mapping[str, Stored], gone: Iterable[str] = ()) -> None:
         """Take in what was just written. Trouble is remembered; the next refresh catches up."""
         try:
-            with self.cache.batch():
+            cache = self.cache
+            with cache.batch():
                 for path in gone:
-                    self.cache.remove(path)
+                    cache.remove(path)
                 for path, stored in held.items():
                     mark = self.house.vault.mark(path) or stored.mark
                     fresh = Stored(stored.data, stored.fingerprint, mark)
-                    self.cache.put(self.indexed(self.house.understand(path, fresh)))
+                    cache.put(self.indexed(self.house.understand(path, fresh)))
         except CacheTrouble as error:
             self.lag = str(error)
             self._fresh_at = None
-        with self._guard:
-            if self._resolver is not None:
-                for path in gone:
-                    self._resolver.remove(path)
-                for path in held:
-                    if path not in self._resolver:
-                        self._resolver.add(path)
+        resolver = self._resolver
+        if resolver is not None:
+            for path in gone:
+                resolver.remove(path)
+            for path in held:
+                if path not in resolver:
+                    resolver.add(path)
 
     def indexed(self, note: Note) -> IndexedNote:
         """*note* as the cache holds it."""
@@ -245,8 +258,10 @@ class Shelf:
     def paths_named(self, stem: str) -> list[str]:
         """The notes whose file name is *stem*, case and Unicode form aside; conflict copies left out."""
         wanted = names.key(stem)
-        found = self.ask(lambda cache: cache.by_name(stem))
-        return [note.path for note in found if names.key(note.stem) == wanted and note.kind != "conflict"]
+        found = self.resolver().candidates(f"{stem}.md")
+        return [
+            path for path in found if places.kind(path) != "conflict" and names.key(_stem(path)) == wanted
+        ]
 
     def paths_aliased(self, title: str) -> list[str]:
         """The notes that have *title* as title or alias, when no file has that name."""
@@ -257,15 +272,18 @@ class Shelf:
 
     def resolver(self) -> resolve.Resolver:
         """Where links lead in the vault as it is known now."""
-        with self._guard:
-            if self._resolver is None:
-                self._resolver = resolve.Resolver(self.ask(lambda cache: cache.paths()))
-            return self._resolver
+        resolver = self._resolver
+        if resolver is None:
+            self.refresh(if_older=0)
+            resolver = self._resolver
+        if resolver is None:  # the vault looks empty: what is known still counts
+            resolver = self._resolver = resolve.Resolver(self.ask(lambda cache: cache.paths()))
+        return resolver
 
     def resolvers(self, path: str, to: str) -> tuple[resolve.Resolver, resolve.Resolver]:
         """Where links lead before and after a move of *path* to *to*."""
-        paths = set(self.ask(lambda cache: cache.paths()))
-        return self.resolver(), resolve.Resolver((paths - {path}) | {to})
+        before = self.resolver()
+        return before, resolve.Resolver((set(before) - {path}) | {to})
 
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""
@@ -327,9 +345,12 @@ class Shelf:
         return found
 
     def needs_writing(self, path: str) -> bool:
-        """Whether properties of the note at *path* are still missing."""
+        """Whether properties of the note at *path* are missing, or do not say yet what a person did."""
         note = self.ask(lambda cache: cache.get(path))
-        return note is None or _unsettled(note)
+        if note is None or note.memory is None or _unsettled(note):
+            return True
+        seen = self.house.observed(note.memory, note.id, note.body_hash, note.mark.mtime_ns)
+        return seen != note.memory
 
     def rooms(self) -> list[str]:
         return sorted(self.ask(lambda cache: cache.folders()))
@@ -342,12 +363,20 @@ class Shelf:
         try:
             cache = self.cache
             count = sum(number for name, number in cache.counts().items() if name != "files")
-            state = "behind" if self.lag else "rebuilt" if cache.rebuilt else "ready"
+            state = (
+                "behind"
+                if self.lag
+                else "filling"
+                if self.filling
+                else "rebuilt"
+                if cache.rebuilt
+                else "ready"
+            )
             return {
                 "state": state,
                 "notes": count,
                 "path": str(cache.file),
-                "reason": self.lag or cache.reason,
+                "reason": self.lag or self.filling or cache.reason,
             }
         except CacheTrouble as error:
             return {"state": "unusable", "notes": 0, "path": str(self.file), "reason": str(error)}
@@ -394,6 +423,10 @@ class Shelf:
                 if found.path in missing:
                     message = f"No note is called {found.path[:80]!r}."
                     yield Problem(path=path, line=found.line, code="unresolved_link", message=message)
+
+
+def _below(path: str, folders: frozenset[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _stem(path: str) -> str:
