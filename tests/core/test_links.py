@@ -49,6 +49,14 @@ def paths_of(text: str) -> list[str]:
             "text [a](N.md 'title') [a](N.md \"t\") [a](N.md (t)) [a](N\\(1\\).md)",
             ["N.md", "N.md", "N.md", "N(1).md"],
         ),
+        ("$$a \\$$ [[N]]$$ [[M]] $a\\$ [[N]]$ [[O]] $a\\\\$ [[P]] $$$$ [[Q]]", ["M", "O", "P", "Q"]),
+        ("[a](" + "(" * 32 + "x" + ")" * 32 + ")", ["(" * 32 + "x" + ")" * 32]),
+        ("[a](" + "(" * 33 + "x" + ")" * 33 + ")", []),
+        ("[a](N\\ x.md) [a](N\\", []),
+        ("x <!--> [[N]] <!---> [[M]] <!-- [[O]]", ["N", "M", "O"]),
+        ("<?x [[N]] ?> <?y [[M]]", []),
+        ("x <?y [[N]] ?> <?z [[M]] x <![CDATA[ [[O]] ]]>", ["M"]),
+        ("`a [[N]] ``b [[M]]", ["N", "M"]),
         (
             "[a](100%.md) [a](a%20b%.md) [a](%FF.md) [a](a&amp;b.md)",
             ["100%.md", "a%20b%.md", "%FF.md", "a&b.md"],
@@ -189,6 +197,10 @@ def test_headings_are_those_a_link_can_name() -> None:
 
 def test_note_without_marks_has_no_headings() -> None:
     assert links.headings("plain\ntext") == []
+
+
+def test_headings_of_an_odd_note_are_read_up_to_the_oddity_fs_11() -> None:
+    assert [heading.text for heading in links.headings("# A\n" + "- " * 400_000 + "x\n\n# B\n")] == ["A"]
 
 
 # ── Notes that are no prose: FS-11 ───────────────────────────────────────────────────────────────────────
@@ -361,6 +373,17 @@ def test_link_to_a_note_is_short(path: str, text: str) -> None:
     resolver = Resolver(["a/one.md", "a/two.md", "b/two.md", "p.png", "v1.md", "q/v1.md", "v1.md.md"])
 
     assert links.link_to(path, resolver, "s.md") == text
+
+
+@given(
+    vaults,
+    files,
+    files.flatmap(lambda path: st.sampled_from([path, path[:-3], path.rpartition("/")[2][:-3]])),
+)
+def test_a_link_has_the_key_of_the_file_it_leads_to(paths: list[str], source: str, link: str) -> None:
+    led = Resolver(paths).resolve(link, source)
+
+    assert led is None or links.link_key(link) == links.link_key(led)
 
 
 def test_link_to_a_note_that_is_not_there_is_its_path() -> None:

@@ -18,7 +18,7 @@ from vault_palace.core.linkscan import (
 )
 from vault_palace.core.linktext import Kind, Link
 from vault_palace.core.propertylinks import Unquoted
-from vault_palace.core.relink import rewrite
+from vault_palace.core.relink import Rewritten, rewrite, rewritten
 from vault_palace.core.resolve import Resolver, link_key, link_to
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Kind",
     "Link",
     "Resolver",
+    "Rewritten",
     "Scan",
     "Tag",
     "Unquoted",
@@ -35,6 +36,7 @@ __all__ = [
     "link_key",
     "link_to",
     "rewrite",
+    "rewritten",
     "scan",
     "tags",
     "unquoted_links",

@@ -48,11 +48,15 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What was found, in the order of the note. `cut` says that the note was too large or odd to finish."""
+    """What was found, in the order of the note. `cut` says that the note was too large or odd to finish.
+
+    `unquoted` are properties such as `parent: [[Name]]`, which Obsidian does not take for links.
+    """
 
     links: tuple[Link, ...]
     tags: tuple[Tag, ...]
     cut: bool = False
+    unquoted: tuple[Unquoted, ...] = ()
 
 
 # ── The parts of a note ──────────────────────────────────────────────────────────────────────────────────
@@ -343,9 +347,9 @@ def _link(piece: Piece, found: inline.Found, begin: int, line: int) -> Link | No
 def scan(text: str) -> Scan:
     """Links and tags of a note as Obsidian counts them: properties first, then the body in order."""
     start, end, body = header_span(text)
-    properties, _ = property_links(text, start, end)
+    properties, unquoted = property_links(text, start, end)
     links, tags, cut = _body(text, body, 1 + len(NEWLINE.findall(text, 0, body)))
-    return Scan((*properties, *links), tuple(tags), cut or end - start > MOST_HEADER)
+    return Scan((*properties, *links), tuple(tags), cut or end - start > MOST_HEADER, tuple(unquoted))
 
 
 def find(text: str) -> list[Link]:
@@ -371,7 +375,8 @@ def headings(text: str) -> list[Heading]:
     found: list[Heading] = []
     if "#" not in text and "=" not in text and "-" not in text:
         return found
-    for piece, opener in pieces(text[body : body + MOST_CHARACTERS], body):
+    part = text[body : body + MOST_CHARACTERS]
+    for piece, opener in pieces(part[: _bearable(part)], body):
         if opener.type == "heading_open" and opener.level == 0:
             start, row = piece.place(0)
             start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start), body - 1) + 1

@@ -11,20 +11,33 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from vault_palace.core.linkscan import Scan, scan, unquoted_links
+from vault_palace.core.linkscan import Scan, scan
 from vault_palace.core.linktext import Link, decode, encode, split_wikilink
 from vault_palace.core.names import EXTENSION, key
+from vault_palace.core.propertylinks import Unquoted
 from vault_palace.core.resolve import Resolver
 
 # What YAML would read as something else inside unquoted brackets.
 _UNSAFE_UNQUOTED = re.compile(r"[{}\[\]\"#]|: |^[&*!|>%@`'?\-]")
 
 
+class Rewritten(NamedTuple):
+    """A note's text after moves, how many links were rewritten, and the lines of those that were left.
+
+    A link is left when no text could keep it true; `cut` says that the note was not read to its end.
+    """
+
+    text: str
+    changed: int = 0
+    left: tuple[int, ...] = ()
+    cut: bool = False
+
+
 class _Edit(NamedTuple):
     start: int
     end: int
     text: str
-    link: int  # which link of the scan it changes; -1 for an unquoted property
+    link: int  # which link of the scan it changes, counted on through the unquoted properties
     leads: str
 
 
@@ -37,25 +50,60 @@ def rewrite(
     after: Resolver,
     moved: Mapping[str, str],
 ) -> tuple[str, int]:
-    """The note's text with every link leading where it led before, and how many links were rewritten.
+    """The note's text with every link leading where it led before, and how many links were rewritten."""
+    done = rewritten(
+        text, old_source=old_source, new_source=new_source, before=before, after=after, moved=moved
+    )
+    return done.text, done.changed
+
+
+def rewritten(
+    text: str,
+    *,
+    old_source: str,
+    new_source: str,
+    before: Resolver,
+    after: Resolver,
+    moved: Mapping[str, str],
+) -> Rewritten:
+    """The note's text with every link leading where it led before.
 
     The note itself goes from *old_source* to *new_source* (the same when it stays); *moved* maps old paths
-    to new ones. A link that led nowhere is left alone, and so is one that no text could keep true.
+    to new ones. A link that led nowhere stays as it is. `parent: [[Name]]` is no link, but the person means
+    one: it is kept true like the others.
     """
     if "[" not in text:
-        return text, 0
+        return Rewritten(text)
     seen = scan(text)
     edits: list[_Edit] = []
+    astray: dict[int, int] = {}  # the lines of links that would lead elsewhere, by number
+
+    def leads(path: str) -> tuple[str, str] | None:
+        """Where a link led and shall lead, when it would lead elsewhere."""
+        led = before.resolve(path, old_source) if path else None
+        if led is None or after.resolve(path, new_source) == moved.get(led, led):
+            return None
+        return led, moved.get(led, led)
+
     for number, link in enumerate(seen.links):
-        led = before.resolve(link.path, old_source) if link.path else None
-        if led is None:
-            continue
-        leads = moved.get(led, led)
-        if after.resolve(link.path, new_source) != leads:
-            edits += _edit(text, number, link, led, leads, new_source, after)
-    edits += _unquoted_edits(text, old_source, new_source, before, after, moved)
-    if not edits:
-        return text, 0
+        if ends := leads(link.path):
+            astray[number] = link.line
+            edits += _edit(text, number, link, *ends, new_source, after)
+    for number, item in enumerate(seen.unquoted, len(seen.links)):
+        if ends := leads(item.name):
+            astray[number] = item.line
+            edits += _unquoted_edit(number, item, *ends, new_source, after)
+    if edits:
+        text, edits = _settled(text, seen, edits, new_source, after)
+    for edit in edits:
+        del astray[edit.link]
+    return Rewritten(text, len(edits), tuple(sorted(set(astray.values()))), seen.cut)
+
+
+def _settled(
+    text: str, seen: Scan, edits: list[_Edit], new_source: str, after: Resolver
+) -> tuple[str, list[_Edit]]:
+    """The text after those of *edits* that leave every other link as it is, and which these are."""
     changed = _apply(text, edits)
     if not seen.cut and not _holds(changed, seen, edits, new_source, after):
         # A new name may open code or math with a mark elsewhere in its paragraph: keep the edits that do not.
@@ -64,7 +112,7 @@ def rewrite(
             if _holds(_apply(text, [*kept, edit]), seen, [*kept, edit], new_source, after):
                 kept.append(edit)
         edits, changed = kept, _apply(text, kept)
-    return changed, len(edits)
+    return changed, edits
 
 
 def _apply(text: str, edits: list[_Edit]) -> str:
@@ -78,13 +126,22 @@ def _apply(text: str, edits: list[_Edit]) -> str:
 def _holds(changed: str, seen: Scan, edits: list[_Edit], source: str, after: Resolver) -> bool:
     """Whether the changed text has the same links and each leads where it shall."""
     wanted = {edit.link: edit.leads for edit in edits}
-    now = scan(changed).links
-    return len(now) == len(seen.links) and all(
-        new.kind == old.kind
-        and new.anchor == old.anchor
-        and new.alias == old.alias
-        and (after.resolve(new.path, source) == wanted[number] if number in wanted else new.path == old.path)
-        for number, (old, new) in enumerate(zip(seen.links, now, strict=True))
+    found = scan(changed)
+    now = found.links
+    return (
+        len(now) == len(seen.links)
+        and len(found.unquoted) == len(seen.unquoted)
+        and all(
+            new.kind == old.kind
+            and new.anchor == old.anchor
+            and new.alias == old.alias
+            and (
+                after.resolve(new.path, source) == wanted[number]
+                if number in wanted
+                else new.path == old.path
+            )
+            for number, (old, new) in enumerate(zip(seen.links, now, strict=True))
+        )
     )
 
 
@@ -142,15 +199,10 @@ def _in_quotes(quote: str, path: str) -> str:
     return path.replace("'", "''") if quote == "'" else path
 
 
-def _unquoted_edits(
-    text: str, old_source: str, new_source: str, before: Resolver, after: Resolver, moved: Mapping[str, str]
+def _unquoted_edit(
+    number: int, item: Unquoted, led: str, leads: str, source: str, after: Resolver
 ) -> Iterator[_Edit]:
-    """`parent: [[Name]]` is no link, but the person means one: it follows when its note gets a new name."""
-    for item in unquoted_links(text):
-        led = before.resolve(item.name, old_source)
-        if led is None or led not in moved or after.resolve(item.name, new_source) == moved[led]:
-            continue
-        for path in _forms(item.name, led, moved[led], new_source):
-            if after.resolve(path, new_source) == moved[led] and not _UNSAFE_UNQUOTED.search(path):
-                yield _Edit(*item.spot, path, -1, moved[led])
-                break
+    for path in _forms(item.name, led, leads, source):
+        if after.resolve(path, source) == leads and not _UNSAFE_UNQUOTED.search(path):
+            yield _Edit(*item.spot, path, number, leads)
+            return
