@@ -1,7 +1,7 @@
 """What a person sees, as transcripts: `tests/transcripts/cli/*.txt` are test, example and manual at once.
 
 A line that begins with `$ ` is a command (`$ person PATH` writes a note as a person would, from the lines
-below it that begin with `> `); the lines after it are what it prints, on either stream, and a last `[3]` is its
+below it that begin with `> `); the lines after it are what it prints, on either stream, a last `[3]` is its
 status where that is not 0. Ids, revs, times and days are written as `ID`, `REV`, `TIME`, `DAY`.
 """
 
