@@ -281,11 +281,9 @@ class _Reader:
     def pinned(self) -> bool:
         """Protection fails safe: only what plainly says no is no."""
         value = self.header.values.get("pinned")
-        if value is None or value == [] or value == {}:
+        if not means_pinned(value):
             return False
         word = value.strip().casefold() if isinstance(value, str) else None
-        if value is False or value == 0 or word in _UNPINNED:
-            return False
         if value is not True and value != 1 and word not in _PINNED:
             self.report(
                 "pinned", f"pinned {self.said('pinned')} is neither true nor false; it counts as pinned"
@@ -301,6 +299,13 @@ class _Reader:
             value if isinstance(value, str) else self.header.sources.get("id") if value is not None else None
         )
         return text.strip() or None if text else None
+
+
+def means_pinned(value: Value) -> bool:
+    """Whether a `pinned` of this value protects the note: anything does that does not plainly say no."""
+    if value is None or value == [] or value == {} or value is False or value == 0:
+        return False
+    return not (isinstance(value, str) and value.strip().casefold() in _UNPINNED)
 
 
 def changes(before: Memory, after: Memory, fills: Mapping[str, Change]) -> Changes:
