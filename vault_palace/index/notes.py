@@ -30,7 +30,8 @@ class IndexedNote:
     """What is known of one Markdown file, of whatever kind.
 
     `text` is the body; it is searched, not kept: a note that comes out of the cache has none. `links` are
-    (link path, `core.links.link_key` of it), in order. `known_body` and `known_streak` are the state of the
+    (link path, `core.links.link_key` of it), in order; `unquoted` are likewise the properties that a person
+    means as links, which lead nowhere and count nowhere. `known_body` and `known_streak` are the state of the
     program's last write, by which a person's edit is told; None where nothing is known of one.
     """
 
@@ -48,6 +49,7 @@ class IndexedNote:
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    unquoted: tuple[tuple[str, str], ...] = ()
     problems: tuple[Problem, ...] = ()
     text: str = ""
     known_body: str | None = None
@@ -247,6 +249,7 @@ def data_column(note: IndexedNote) -> str:
             note.tags,
             note.aliases,
             note.links,
+            note.unquoted,
             problems,
             note.known_body,
             note.known_streak,
@@ -258,9 +261,8 @@ def note_of_columns(row: Sequence[Any]) -> IndexedNote:
     """A note from its row (`NOTE_COLUMNS`); raises DamagedRowError when the row is another."""
     path, kind, layer, memory_id, title, memory, properties, data, *mark = row
     try:
-        fingerprint, body_hash, room, tags, aliases, links, problems, known_body, known_streak = json.loads(
-            data
-        )
+        fingerprint, body_hash, room, tags, aliases, links, unquoted, problems, *known = json.loads(data)
+        known_body, known_streak = known
         return IndexedNote(
             path=text_of_column(path),
             kind=kind,
@@ -276,6 +278,7 @@ def note_of_columns(row: Sequence[Any]) -> IndexedNote:
             tags=tuple(tags),
             aliases=tuple(aliases),
             links=tuple((link, key) for link, key in links),
+            unquoted=tuple((name, key) for name, key in unquoted),
             problems=tuple(Problem(path=p, line=n, code=c, message=m) for p, n, c, m in problems),
             known_body=known_body,
             known_streak=known_streak,

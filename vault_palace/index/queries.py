@@ -98,14 +98,16 @@ def orphans(db: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def holders(db: sqlite3.Connection, keys: Collection[str]) -> tuple[str, ...]:
-    """Paths of the notes, of any kind, that hold a link with one of *keys*."""
+    """Paths of the notes, of any kind, that hold a link with one of *keys*, or mean one without quotes."""
     found: set[str] = set()
     for key in keys:
-        rows = db.execute(
-            "SELECT DISTINCT note.path FROM link JOIN note ON note.id = link.note WHERE link.key = ?",
-            (text_column(key),),
-        )
-        found.update(text_of_column(path) for (path,) in rows)
+        for table in ("link", "unquoted"):
+            rows = db.execute(
+                f"SELECT DISTINCT note.path FROM {table} JOIN note ON note.id = {table}.note"
+                f" WHERE {table}.key = ?",
+                (text_column(key),),
+            )
+            found.update(text_of_column(path) for (path,) in rows)
     return tuple(sorted(found))
 
 

@@ -42,7 +42,7 @@ from vault_palace.index.notes import (
 
 APPLICATION = 0x56505043  # how our files differ from any other SQLite file
 SCHEMA = (
-    1  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
+    2  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
 )
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.
@@ -66,6 +66,8 @@ CREATE TABLE tag(note INTEGER, tag, PRIMARY KEY(note, tag)) WITHOUT ROWID;
 CREATE TABLE link(note INTEGER, place INTEGER, path, key, target, PRIMARY KEY(note, place)) WITHOUT ROWID;
 CREATE INDEX link_by_key ON link(key);
 CREATE INDEX link_by_target ON link(target) WHERE target IS NOT NULL;
+CREATE TABLE unquoted(key, note INTEGER, PRIMARY KEY(key, note)) WITHOUT ROWID;
+CREATE INDEX unquoted_by_note ON unquoted(note);
 CREATE TABLE packed(note INTEGER PRIMARY KEY, words BLOB);
 CREATE VIRTUAL TABLE words USING fts5(title, tags, place, body, content='', tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
@@ -222,6 +224,10 @@ def _replace_names(db: sqlite3.Connection, number: int, note: IndexedNote) -> No
     ):
         db.execute("DELETE FROM link WHERE note = ?", (number,))
         db.executemany("INSERT INTO link VALUES (?, ?, ?, ?, NULL)", [(number, *link) for link in links])
+    unquoted = {text_column(key) for name, key in note.unquoted if name}
+    if {key for (key,) in db.execute("SELECT key FROM unquoted WHERE note = ?", (number,))} != unquoted:
+        db.execute("DELETE FROM unquoted WHERE note = ?", (number,))
+        db.executemany("INSERT INTO unquoted VALUES (?, ?)", [(key, number) for key in unquoted])
 
 
 def _names(note: IndexedNote) -> Iterator[tuple[int, str]]:
@@ -243,7 +249,7 @@ def remove(db: sqlite3.Connection, path: str) -> str | None:
     row = db.execute("SELECT id FROM note WHERE path = ?", (column,)).fetchone()
     if row is not None:
         _search_for(db, row[0], None)
-        for table in ("name", "tag", "link"):
+        for table in ("name", "tag", "link", "unquoted"):
             db.execute(f"DELETE FROM {table} WHERE note = ?", row)
         db.execute("DELETE FROM note WHERE id = ?", row)
     known = db.execute("DELETE FROM file WHERE path = ?", (column,))
@@ -253,7 +259,7 @@ def remove(db: sqlite3.Connection, path: str) -> str | None:
 def clear(db: sqlite3.Connection) -> None:
     """Forget everything but whose cache this is."""
     db.execute("INSERT INTO words(words) VALUES ('delete-all')")
-    for table in ("file", "note", "name", "tag", "link", "packed"):
+    for table in ("file", "note", "name", "tag", "link", "unquoted", "packed"):
         db.execute(f"DELETE FROM {table}")
 
 

@@ -35,7 +35,7 @@ def _by_path(house: House, path: str) -> Note:
     try:
         return house.look(place)
     except NotFound:
-        stem = place.rsplit("/", 1)[-1].removesuffix(".md")
+        stem = places.stem_and_extension(place.rpartition("/")[2])[0]
         try:
             house.refresh(if_older=0)
             found = paths_named(house, stem)
@@ -127,7 +127,7 @@ def refuse_taken(house: House, path: str) -> None:
     if house.vault.exists(path):
         taken = path
     else:
-        known = house.shelf.paths_named(name.removesuffix(".md"))
+        known = house.shelf.paths_named(places.stem_and_extension(name)[0])
         taken = next((other for other in known if other.rpartition("/")[0] == folder), "")
     if not taken:
         return
@@ -141,9 +141,10 @@ def refuse_taken(house: House, path: str) -> None:
 
 
 def free_place(house: House, path: str, besides: str) -> str:
-    """*path*, with a number behind the name when the name is taken by another note."""
+    """*path*, with a number behind the name when the name is taken by another note; `.MD` becomes `.md`."""
     folder, _, name = path.rpartition("/")
-    stem = names.unique(name.removesuffix(".md"), lambda taken: name_taken(house, taken, besides=besides))
+    own = places.stem_and_extension(name)[0]
+    stem = names.unique(own, lambda taken: name_taken(house, taken, besides=besides))
     return f"{folder}/{stem}.md" if folder else f"{stem}.md"
 
 

@@ -103,7 +103,12 @@ class Note:
 
     @property
     def stem(self) -> str:
-        return self.path.rsplit("/", 1)[-1].removesuffix(".md")
+        return places.stem_and_extension(self.path.rpartition("/")[2])[0]
+
+    @property
+    def shown(self) -> str:
+        """The text as a reader sees it, with `�` for bytes that are not UTF-8."""
+        return self.stored.data.decode("utf-8", "replace") if self.text is None else self.text
 
     @property
     def editable(self) -> str:

@@ -44,7 +44,7 @@ def read(
     shown = re.sub(r"\A\r?\n", "", note.header.body) if note.header.present else note.header.body
     warnings: list[str] = []
     if note.text is None:
-        shown = note.stored.data.decode("utf-8", "replace")
+        shown = note.shown
         warnings.append("The file is not UTF-8 text; what cannot be read is shown as �.")
     elif note.header.problem is not None:
         warnings.append(

@@ -11,6 +11,7 @@ from vault_palace.core.errors import (
     Conflict,
     Exists,
     InvalidArguments,
+    MalformedNote,
     NoteChanged,
     VaultError,
 )
@@ -40,32 +41,60 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
     if house.shelf.links_may_change(note.path, to):
         before, after = house.shelf.resolvers(note.path, to)
         moved = {note.path: to}
-        text, count = links.rewrite(
+        done = links.rewritten(
             text, old_source=note.path, new_source=to, before=before, after=after, moved=moved
         )
-        rewritten += count
+        text = done.text
+        rewritten += done.changed
+        left += _left(to, done)
         for path in house.shelf.referrers(note.path, to):
             if path == note.path:
                 continue
             try:
                 other = house.look(path)
-                changed, count = links.rewrite(
-                    other.editable, old_source=path, new_source=path, before=before, after=after, moved=moved
-                )
             except VaultError as error:
                 left.append(f"{path}: {error}")
                 continue
-            if not count:
+            done = links.rewritten(
+                other.shown, old_source=path, new_source=path, before=before, after=after, moved=moved
+            )
+            left += _left(path, done)
+            if not done.changed:
                 continue
-            if not house.vault.is_writable(path):
-                left.append(f"{path}: no permission to write")
+            if hindrance := _hindrance(house, other):
+                left.append(f"{path}: {hindrance}")
                 continue
-            rewritten += count
-            changed = house.kept_up(other, changed)
-            edits.append(Put(path=path, before=other.stored, data=changed.encode("utf-8")))
+            rewritten += done.changed
+            edits.append(Put(path=path, before=other.stored, data=_kept_up(house, other, done.text)))
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
     house.perform(verb, edits, why=why)
     return Moved(path=to, rewritten=rewritten, left=tuple(left))
+
+
+def _hindrance(house: House, note: Note) -> str:
+    """Why the links of *note* cannot be rewritten, in words; empty when they can."""
+    if note.text is None:
+        return "not UTF-8 text; save it as UTF-8 and mend its links"
+    if note.header.problem is not None and note.header.problem.conflict:
+        return "merge markers; two versions of the note stand there"
+    return "" if house.vault.is_writable(note.path) else "no permission to write"
+
+
+def _kept_up(house: House, note: Note, text: str) -> bytes:
+    """The bytes of a referrer; one whose properties are out of reach gets its links all the same."""
+    try:
+        text = house.kept_up(note, text)
+    except MalformedNote:
+        pass
+    return text.encode("utf-8")
+
+
+def _left(path: str, done: links.Rewritten) -> list[str]:
+    """What of the links of the note at *path* could not be kept true, in words."""
+    left = [f"{path}, line {line}: no link text can name the new place" for line in done.left]
+    if done.cut:
+        left.append(f"{path}: too large or too deeply nested to be read to its end; look for links there")
+    return left
 
 
 def move(house: House, source: str, dest_layer: str, *, new_path: str | None = None) -> MoveAnswer:

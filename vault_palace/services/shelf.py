@@ -30,6 +30,8 @@ T = TypeVar("T")
 FRESH_SECONDS = 2.0
 GONE_SECONDS = 0.1  # a missing file is believed gone when it is still missing after this (SPEC §6.5)
 WAIT_SECONDS = 0.5  # how long a caller waits for a comparison that another thread is at
+# Problems that leave every property readable.
+ASIDE = frozenset({"unlinkable_name", "unquoted_link", "links_cut"})
 BATCH = 200  # notes read between two commits, so that other writers get their turn
 
 
@@ -206,7 +208,8 @@ class Shelf:
     def indexed(self, note: Note) -> IndexedNote:
         """*note* as the cache holds it."""
         text = note.text
-        scanned = links.scan(text) if text is not None else None
+        # Obsidian reads the links of a note that is not UTF-8 as well.
+        scanned = links.scan(note.shown)
         problems = list(note.reading.problems) if note.reading is not None else []
         wrong = note.header.problem
         if wrong is not None and note.reading is None:
@@ -220,9 +223,17 @@ class Shelf:
         if note.kind == "memory" and not names.linkable(note.stem):
             message = "The name holds what links cannot hold; rename it in Obsidian."
             problems.append(Problem(path=note.path, line=0, code="unlinkable_name", message=message))
+        if scanned.cut:
+            message = "Too large or too deeply nested to be read to its end for links."
+            problems.append(Problem(path=note.path, line=0, code="links_cut", message=message))
+        if note.kind == "memory":
+            for item in scanned.unquoted:
+                message = f"{item.key}: [[{item.name[:80]}]] is no link in Obsidian; put it in quotes."
+                problems.append(
+                    Problem(path=note.path, line=item.line, code="unquoted_link", message=message)
+                )
         tags = [*frontmatter.tags(note.header)]
-        if text is not None and scanned is not None:
-            tags += [tag.name for tag in links.tags(text)]
+        tags += [tag.name for tag in scanned.tags]
         return IndexedNote(
             path=note.path,
             kind=note.kind,
@@ -237,13 +248,10 @@ class Shelf:
             properties=frontmatter.shown(note.header),
             tags=tuple(dict.fromkeys(tags)),
             aliases=tuple(frontmatter.aliases(note.header)),
-            links=tuple(
-                (link.path, links.link_key(link.path))
-                for link in (scanned.links if scanned else ())
-                if link.path
-            ),
+            links=tuple((link.path, links.link_key(link.path)) for link in scanned.links if link.path),
+            unquoted=tuple((item.name, links.link_key(item.name)) for item in scanned.unquoted),
             problems=tuple(problems),
-            text=note.header.body if text is not None else note.stored.data.decode("utf-8", "replace"),
+            text=note.header.body if text is not None else note.shown,
         )
 
     def rebuild(self) -> int:
@@ -296,14 +304,16 @@ class Shelf:
             return True
         resolver = self.resolver()
         own = self.ask(lambda cache: cache.get(path))
-        if own is None or any("/" in link or len(resolver.candidates(link)) > 1 for link, _ in own.links):
+        if own is None or any(
+            "/" in link or len(resolver.candidates(link)) > 1 for link, _ in (*own.links, *own.unquoted)
+        ):
             return True
         if len(resolver.candidates(_stem(path))) > 1:
             return True
         key = links.link_key(_stem(path))
         for holder in self.referrers(path, to):
             note = self.ask(lambda cache, holder=holder: cache.get(holder))  # type: ignore[misc]
-            if note is None or any("/" in link for link, its in note.links if its == key):
+            if note is None or any("/" in link for link, its in (*note.links, *note.unquoted) if its == key):
                 return True
         return False
 
@@ -435,4 +445,5 @@ def _stem(path: str) -> str:
 
 def _unsettled(note: IndexedNote) -> bool:
     """Whether the note's header leaves open what only the moment of reading can fill in."""
-    return bool(note.problems) or not note.id or not {"created", "last_touched"} <= note.properties.keys()
+    odd = any(problem.code not in ASIDE for problem in note.problems)
+    return odd or not note.id or not {"created", "last_touched"} <= note.properties.keys()
