@@ -125,7 +125,7 @@ def read_coverage(folder: Path, env: dict[str, str]) -> list[Covered]:
         if len(parts) > 2 and parts[0] == PACKAGE and parts[1] in sums:
             total, found = sums[parts[1]], data["summary"]
             for at, key in enumerate(("covered_branches", "num_branches", "covered_lines", "num_statements")):
-                total[at] += found[key]
+                total[at] += found.get(key, 0)  # absent when nothing at all was run
     return [
         Covered(floor, _share(hit, branches), _share(hit + lines, branches + statements))
         for floor, (hit, branches, lines, statements) in sums.items()
