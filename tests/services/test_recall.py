@@ -38,7 +38,8 @@ def test_reading_lifts_a_negative_use_also_on_the_same_day(
 ) -> None:
     note(
         "01_Shallow/T.md",
-        "---\nid: mem_t\nlayer: shallow\ncreated: 2031-02-01\nlast_touched: 2031-03-01T09:00:00\nstreak: -3\n---\nx\n",
+        "---\nid: mem_t\nlayer: shallow\ncreated: 2031-02-01\n"
+        "last_touched: 2031-03-01T09:00:00\nstreak: -3\n---\nx\n",
     )
 
     palace.read(path="01_Shallow/T.md")
@@ -90,7 +91,7 @@ def test_a_moved_note_is_hinted_at(palace: Palace, vault: Path) -> None:
     palace.write("x", title="T")
     (vault / "01_Shallow/T.md").rename(vault / "02_Sediment/T.md")
 
-    with pytest.raises(NotFound, match="02_Sediment/T.md"):
+    with pytest.raises(NotFound, match=r"02_Sediment/T\.md"):
         palace.read(path="01_Shallow/T.md")
 
 

@@ -54,7 +54,8 @@ def test_a_rename_rewrites_every_form_of_link(palace: Palace, vault: Path, note:
     answer = palace.move("01_Shallow/Pump Room.md", "shallow", new_path="Boiler Room")
 
     assert text(vault, "ref.md") == (
-        "| a |\n|---|\n| [[Boiler Room\\|pump]] |\n\n[[Boiler Room#Valves|v]] [m](01_Shallow/Boiler%20Room.md#V)"
+        "| a |\n|---|\n| [[Boiler Room\\|pump]] |\n\n[[Boiler Room#Valves|v]]"
+        " [m](01_Shallow/Boiler%20Room.md#V)"
         " ![[Boiler Room]] `[[Pump Room]]` [[Boiler Room]]\n"
     )
     assert header(vault, "01_Shallow/prop.md")["see"] == "[[Boiler Room]]"

@@ -23,7 +23,7 @@ from vault_palace.core.errors import (
 from vault_palace.core.model import Layer, Memory, Value
 from vault_palace.services import finding, quiet, recall
 from vault_palace.services.answers import RateAnswer, WriteAnswer
-from vault_palace.services.house import REDO, House, Note, Put
+from vault_palace.services.house import REDO, House, Note, Put, patched
 
 MODES = ("create", "append", "replace")
 SEPARATOR = "\n"  # the blank line between header and text, which readers do not see
@@ -131,6 +131,7 @@ def _density(value: float) -> float:
 
 def clean_tags(tags: Sequence[str]) -> list[str]:
     """*tags* as Obsidian holds them in properties: no `#`, no blanks, each once; refused if it cannot."""
+    finding.listed(tags=tags)
     cleaned: list[str] = []
     for tag in tags:
         finding.plain(tags=tag)
@@ -210,6 +211,7 @@ def _create(
     warnings = _warnings(content)
     for _ in range(REDO):
         folder = _join(where.folder, room)
+        house.shelf.renew_names()
         if named:
             finding.refuse_taken(house, _join(folder, f"{stem}.md"))
         free = names.unique(stem, lambda name: finding.name_taken(house, name))
@@ -236,7 +238,6 @@ def _create(
         except Exists:
             if named:
                 finding.refuse_taken(house, place)
-            house.refresh(if_older=0)
             continue
         except NoteChanged:
             older = [house.look(note.path) for note in older]
@@ -250,7 +251,7 @@ def _create(
 def _superseded(house: House, older: list[Note], newer: str) -> list[Put]:
     edits = []
     for note in older:
-        text = frontmatter.patch(note.editable, {"superseded_by": f"[[{newer}]]"})
+        text = patched(note, note.editable, {"superseded_by": f"[[{newer}]]"})
         edits.append(Put(path=note.path, before=note.stored, data=house.kept_up(note, text).encode("utf-8")))
     return edits
 
@@ -300,6 +301,7 @@ def _change(
         note = house.look(place)
         if mode == "replace":
             _same_rev(house, note, if_rev or "")
+            house.refuse_malformed(note)
             text = frontmatter.replace_body(note.editable, SEPARATOR + content)
         else:
             text = frontmatter.append_body(note.editable, content)
@@ -309,7 +311,7 @@ def _change(
         notes: list[str] = []
         if note.header.problem is None:
             text = house.used(note, text, extra)
-        elif mode == "replace" or extra:
+        elif extra:
             house.refuse_malformed(note)
         else:
             notes.append(

@@ -19,6 +19,7 @@ from vault_palace.core.changes import Mark, believable, compare
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
+from vault_palace.storage.listing import Listing
 from vault_palace.storage.vault import Stored
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Shelf:
         self._comparing = threading.RLock()  # one comparison at a time; may be held for long
         self._cache: Cache | None = None
         self._resolver: resolve.Resolver | None = None
+        self._listing = Listing(house.vault)
         self._fresh_at: float | None = None
         self.strays: tuple[Problem, ...] = ()
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
@@ -263,6 +265,15 @@ class Shelf:
 
     # -- asking --------------------------------------------------------------------------------------------
 
+    def renew_names(self) -> None:
+        """Know which names are taken on disk at this moment; dear only for folders that changed."""
+        resolver = self.resolver()
+        came, went = self._listing.renew()
+        for path in went:
+            resolver.remove(path)
+        for path in came:
+            resolver.add(path)
+
     def paths_named(self, stem: str) -> list[str]:
         """The notes whose file name is *stem*, case and Unicode form aside; conflict copies left out."""
         wanted = names.key(stem)
@@ -291,7 +302,7 @@ class Shelf:
     def resolvers(self, path: str, to: str) -> tuple[resolve.Resolver, resolve.Resolver]:
         """Where links lead before and after a move of *path* to *to*."""
         before = self.resolver()
-        return before, resolve.Resolver((set(before) - {path}) | {to})
+        return before, before.after({path: to})
 
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""
