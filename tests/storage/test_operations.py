@@ -643,7 +643,7 @@ def test_a_record_without_its_fingerprints_is_left_open(tmp_path: Path) -> None:
     (found,) = recover(*house.parts)
 
     assert found.status == "open"
-    assert "fingerprint" in found.detail
+    assert "lacks what its step needs" in found.detail
     assert notes(tmp_path) == {NEW_HUB: b"mine\n"}
 
 

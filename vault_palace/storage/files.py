@@ -286,12 +286,11 @@ def _copy_over(src: Path, dst: Path) -> None:
         raise
 
 
-def remove(path: Path, expect: str) -> None:
-    """Delete the file, provided it still has that fingerprint; else `NoteChanged`, and it stays.
+def take_away(path: Path, aside: Path, expect: str) -> None:
+    """Give the file the free name *aside*, provided it has that fingerprint; else it stays: `NoteChanged`.
 
-    It is first given a name of ours, so that nobody can save into it between the check and the act.
+    It is checked again under its new name, where nobody can save into it any more by its old one.
     """
-    aside = path.with_name(temp_name(path.name))
     with told(path):
         found = bytes_at(path)
         if found is None or fingerprint(found) != expect:
@@ -301,8 +300,14 @@ def remove(path: Path, expect: str) -> None:
         if fingerprint(found) != expect:
             _rename_noreplace(aside, path)
             raise _changed(path, expect, found)
-        os.unlink(aside)
         sync_folder(path.parent)
+
+
+def remove(path: Path, expect: str) -> None:
+    """Delete the file, provided it still has that fingerprint; else `NoteChanged`, and it stays."""
+    aside = path.with_name(temp_name(path.name))
+    take_away(path, aside, expect)
+    discard(aside)
 
 
 def discard(path: Path) -> None:

@@ -15,12 +15,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from vault_palace.core.errors import Exists, NoteChanged, StorageFailed, VaultError
+from vault_palace.core.errors import Exists, NoteChanged, VaultError
 from vault_palace.core.model import Problem
 from vault_palace.storage import files
 from vault_palace.storage.journal import Journal
 from vault_palace.storage.records import Entry, NoteFact, State, StepKind, Trace
-from vault_palace.storage.steps import UNDONE_LATER, Steps
+from vault_palace.storage.steps import UNDONE_LATER, Standing, Steps
 from vault_palace.storage.vault import Stored, Vault
 from vault_palace.storage.versions import Versions
 
@@ -130,8 +130,9 @@ def _carry_out(vault: Vault, journal: Journal, versions: Versions, op: Operation
             status, detail = _decide(acts, entry, back=True)
             journal.close(op.id, _CLOSED[status], detail)
         raise
-    # The closing line is a convenience: without it recovery finds every step done and says so.
-    with contextlib.suppress(StorageFailed):
+    # What is left is a convenience: without it recovery finds every step done and says so.
+    with contextlib.suppress(VaultError):
+        acts.drop(traces, keep=False)
         journal.close(op.id, "done")
     return held
 
@@ -186,9 +187,12 @@ def _decide(acts: Steps, entry: Entry, *, back: bool) -> tuple[Status, str]:
     """
     for trace in entry.steps:
         acts.rescue(trace)
-    stand = [(trace, acts.standing(trace)) for trace in entry.steps]
-    left = [trace.path for trace, standing in stand if standing in {"edited", "taken"}]
-    no_way_back = any(trace.kind == "move" and standing == "edited" for trace, standing in stand)
+    stand = _standings(acts, entry)
+    taken_back = [trace.path for trace, standing in stand if acts.way_back_is_taken(trace, standing)]
+    left = [trace.path for trace, standing in stand if standing in {"edited", "taken"}] + taken_back
+    no_way_back = bool(taken_back) or any(
+        trace.kind == "move" and standing == "edited" for trace, standing in stand
+    )
     waiting = [(trace, standing) for trace, standing in stand if standing in UNDONE_LATER]
     goes_on = all(acts.can_go_on(trace, standing) for trace, standing in waiting) and not any(
         standing == "taken" for _, standing in stand
@@ -209,6 +213,18 @@ def _decide(acts: Steps, entry: Entry, *, back: bool) -> tuple[Status, str]:
             f"Left as a person changed it: {kept}. The rest was {'done' if forward else 'undone'}.",
         )
     return ("finished", "") if forward else ("undone", "")
+
+
+def _standings(acts: Steps, entry: Entry) -> list[tuple[Trace, Standing]]:
+    """Where each step stands, in the light of the others.
+
+    What an operation removes is set aside, and let go only when all its steps are done. So a file that is
+    gone altogether while another step is not done was deleted by a person.
+    """
+    found = [(trace, acts.standing(trace)) for trace in entry.steps]
+    done = all(standing in {"after", "edited", "gone"} for _, standing in found)
+    gone: Standing = "after" if done else "taken"
+    return [(trace, gone if standing == "gone" else standing) for trace, standing in found]
 
 
 def open_operations(journal: Journal) -> list[Problem]:
@@ -253,7 +269,10 @@ def _staged(vault: Vault, step: Step) -> Trace:
     if step.kind == "move" and after is None:
         after = before
     staged = None
-    if step.after is not None and after != before:
+    if step.kind == "remove":
+        place = vault.locate(step.path)
+        staged = vault.rel(place.with_name(files.temp_name(place.name)))
+    elif step.after is not None and after != before:
         target = vault.locate(step.to or step.path)
         mode = _mode(vault.locate(step.path)) if step.kind == "move" else None
         staged = vault.rel(files.stage(target, step.after, mode))

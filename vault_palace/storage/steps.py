@@ -25,6 +25,7 @@ Standing = Literal[
     "after",  # done
     "edited",  # done, and changed by a person since
     "taken",  # not done, and a person changed what it wants to change
+    "gone",  # a removal: the file is neither there nor set aside; it was finished, or a person did it
 ]
 UNDONE_LATER: frozenset[Standing] = frozenset({"before", "middle", "copied"})
 
@@ -45,7 +46,9 @@ class Steps:
             return self._move_standing(trace, place, self.vault.locate(trace.to))
         found = files.fingerprint_at(place)
         if trace.kind == "remove":
-            return "after" if found is None else "before" if found == trace.before else "taken"
+            if found is None:
+                return "after" if self._taken_away(trace) else "gone"
+            return "before" if found == trace.before else "taken"
         if found == trace.after:
             return "after"
         waits = self.waits(trace)
@@ -59,13 +62,22 @@ class Steps:
         new = files.fingerprint_at(target) if _has_name(target, place) else None
         if old == trace.before:
             return "before" if new is None else "copied" if new == trace.before else "taken"
-        if old is not None:  # the old name is a person's file now
-            return "edited" if new in {trace.before, trace.after} else "taken"
         if new == trace.after:
             return "after"
         if new == trace.before:
             return "middle"
-        return "edited" if new is not None else "taken"
+        if new is None or old is not None:
+            return "taken"
+        return "edited"
+
+    def way_back_is_taken(self, trace: Trace, standing: Standing) -> bool:
+        """Whether the move is done and there is a new file of a person's at the old name."""
+        if trace.kind != "move" or standing not in {"after", "middle"}:
+            return False
+        return _has_name(self.vault.locate(trace.path), self.vault.locate(trace.to))
+
+    def _taken_away(self, trace: Trace) -> bool:
+        return trace.staged is not None and self._at(trace.staged) == trace.before
 
     def waits(self, trace: Trace) -> bool:
         """Whether the step's new bytes still lie beside their target, whole."""
@@ -73,7 +85,9 @@ class Steps:
 
     def can_go_on(self, trace: Trace, standing: Standing) -> bool:
         """Whether a step that is not done yet has all it needs."""
-        return standing in UNDONE_LATER and (trace.staged is None or self.waits(trace))
+        if standing not in UNDONE_LATER:
+            return False
+        return trace.kind == "remove" or trace.staged is None or self.waits(trace)
 
     def temporaries(self, trace: Trace) -> list[Path]:
         """The temporary files that this step may have left."""
@@ -95,7 +109,9 @@ class Steps:
         """
         place = self.vault.locate(trace.path)
         if trace.kind == "remove":
-            files.remove(place, _known(trace.before))
+            aside, before = self.vault.locate(_known(trace.staged)), _known(trace.before)
+            self._let_go(aside, {before}, keep=False)  # a second name, when the kill came before the unlink
+            files.take_away(place, aside, before)
             return None
         path = trace.to or trace.path
         target = self.vault.locate(path)
@@ -120,7 +136,8 @@ class Steps:
         if _has_name(target, place):
             if files.fingerprint_at(target) != before:
                 raise Exists(f"{target.name} exists already.", path=self.vault.rel(target))
-            files.remove(place, before)
+            if files.fingerprint_at(place) == before:  # else it is a person's new file: moved already
+                files.remove(place, before)
             return
         files.rename_new(place, target)
         found = files.fingerprint_at(target)
@@ -143,7 +160,7 @@ class Steps:
         if trace.kind == "put" and standing == "after":
             self._restore(place, trace)
         elif trace.kind == "remove" and standing == "after":
-            self._place(place, self.versions.get(_known(trace.before)), expect=None)
+            files.rename_new(self.vault.locate(_known(trace.staged)), place)
         elif trace.kind == "move":
             target = self.vault.locate(trace.to)
             if standing == "copied":
@@ -157,15 +174,13 @@ class Steps:
         if trace.before is None:
             files.remove(place, _known(trace.after))
         else:
-            self._place(place, self.versions.get(trace.before), expect=trace.after)
-
-    def _place(self, place: Path, data: bytes, *, expect: str | None) -> None:
-        staged = files.stage(place, data)
-        try:
-            files.put(staged, place, expect=expect)
-        except VaultError:
-            self._let_go(staged, {files.fingerprint(data)}, keep=False)
-            raise
+            data = self.versions.get(trace.before)
+            staged = files.stage(place, data)
+            try:
+                files.put(staged, place, expect=trace.after)
+            except VaultError:
+                self._let_go(staged, {files.fingerprint(data)}, keep=False)
+                raise
 
     def rescue(self, trace: Trace) -> None:
         """Give a person's save back its place when a kill came between the swap and its check.
@@ -176,6 +191,9 @@ class Steps:
         for temporary in self.temporaries(trace):
             held = files.fingerprint_at(temporary)
             if held in {None, trace.before, trace.after} or files.fingerprint_at(target) != trace.after:
+                continue
+            if trace.kind == "remove":
+                files.rename_new(temporary, target)
                 continue
             self.versions.keep(files.read_bytes(target), durable=True)
             files.put_back(temporary, target, ours=_known(trace.after))
@@ -233,8 +251,8 @@ def _has_name(place: Path, rival: Path) -> bool:
     return True
 
 
-def _known(fingerprint: str | None) -> str:
-    """The fingerprint that a step of this kind always has; a journal without it is damaged."""
-    if fingerprint is None:
-        raise StorageFailed("The journal's record lacks a fingerprint.", reason="damaged")
-    return fingerprint
+def _known(value: str | None) -> str:
+    """The fingerprint or name that a step of this kind always has; a journal without it is damaged."""
+    if value is None:
+        raise StorageFailed("The journal's record lacks what its step needs.", reason="damaged")
+    return value
