@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from vault_palace.core import memory as memories
 from vault_palace.core import names, places
@@ -178,3 +178,12 @@ def layer_named(name: str) -> Layer:
             hint=f"Use one of: {', '.join(layer.value for layer in Layer)}.",
             argument="layer",
         ) from None
+
+
+def listed(**arguments: Sequence[str] | None) -> None:
+    """Refuse one text where a list of texts is wanted: it would be taken letter by letter (FM-05)."""
+    for name, value in arguments.items():
+        if isinstance(value, str):
+            raise InvalidArguments(
+                f"{name} is a text; a list is wanted.", hint='Give it as ["one", "two"].', argument=name
+            )

@@ -352,7 +352,7 @@ class House:
         if note.header.problem is not None:
             raise MalformedNote(
                 f"The header of {note.path} does not parse (line {note.header.problem.line}):"
-                f" {note.header.problem.message}",
+                f" {note.header.problem.message}.",
                 hint="Nothing was changed; mend that line in Obsidian, then repeat.",
                 path=note.path,
                 line=note.header.problem.line,
@@ -362,7 +362,7 @@ class House:
         """*text* of *note* with the properties of *after*, its forecast, and what was missing so far."""
         after = rules.forecast(after, after.backlinks, self.now(), self.policy())
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
-        return frontmatter.patch(text, {**changes, **extra}) if changes or extra else text
+        return patched(note, text, {**changes, **extra})
 
     def kept_up(self, note: Note, text: str) -> str:
         """*text* of *note*, about to be written for what is no use, with what a person did to the note.
@@ -385,7 +385,7 @@ class House:
     def used(self, note: Note, text: str, extra: Mapping[str, Value]) -> str:
         """*text* of *note* after a use, with *extra* properties set."""
         if note.memory is None or note.kind != "memory":
-            return frontmatter.patch(text, dict(extra)) if extra else text
+            return patched(note, text, extra)
         memory = note.memory
         density = extra.get("density")
         if isinstance(density, int | float):
@@ -406,7 +406,7 @@ class House:
             reason=reason,
             archived_from=note.path,
         )
-        return frontmatter.patch(note.editable, changes)
+        return patched(note, note.editable, changes)
 
     def new_id(self) -> str:
         return f"mem_{secrets.token_hex(6)}"
@@ -452,6 +452,17 @@ class House:
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
         pinned = memories.means_pinned(header.values.get("pinned"))
         return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole, pinned=pinned)]
+
+
+def patched(note: Note, text: str, changes: Mapping[str, Value | Delete]) -> str:
+    """*text* of *note* with the properties in *changes*; a refusal says which note it is."""
+    if not changes:
+        return text
+    try:
+        return frontmatter.patch(text, changes)
+    except MalformedNote as error:
+        facts = {"path": note.path, **error.facts}
+        raise MalformedNote(f"{note.path}: {error.message}", hint=error.hint, **facts) from error
 
 
 def body_hash(body: str) -> str:

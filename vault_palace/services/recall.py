@@ -130,6 +130,7 @@ def search(
         if len(value) > most:
             raise _too_long(name, len(value), most)
     finding.plain(query=query, room=room, layer=layer, cursor=cursor)
+    finding.listed(tags=tags)
     if isinstance(limit, bool) or not 1 <= limit <= LIMIT_MAX:
         raise InvalidArguments(
             f"limit {limit!r} is not between 1 and {LIMIT_MAX}.",
