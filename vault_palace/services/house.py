@@ -360,7 +360,12 @@ class House:
 
     def with_memory(self, note: Note, text: str, after: Memory, extra: Mapping[str, Value]) -> str:
         """*text* of *note* with the properties of *after*, its forecast, and what was missing so far."""
-        after = rules.forecast(after, after.backlinks, self.now(), self.policy())
+        now, policy = self.now(), self.policy()
+        if after.status is None:
+            decision = rules.decide(after, after.backlinks, now, policy)
+            stays = decision.to is None and decision.after.status is not None
+            after = replace(after, status=decision.after.status if stays else rules.resting(after.layer))
+        after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
         return patched(note, text, {**changes, **extra})
 
