@@ -89,6 +89,7 @@ def test_the_help_names_every_status() -> None:
 
 WRONG_WORDS = [
     ([], 2),
+    (["--"], 2),
     (["bogus"], 2),
     (["search"], 2),
     (["search", "x", "--limit", "many"], 2),

@@ -39,7 +39,7 @@ def laid_out(answer: InitAnswer) -> list[Block]:
         rows = tuple((one["path"], f"{would}{one['done']}", one["detail"]) for one in new)
         said.append(Table(("file", "what", "detail"), rows))
     if kept:
-        said.append(Says(f"{kept} files were there and stay as they are.", FAINT))
+        said.append(Says(f"Already there and left as they are: {kept}", FAINT))
     return said + [Says(line, WARN) for line in answer["notes"]]
 
 
