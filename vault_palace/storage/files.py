@@ -349,6 +349,11 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+def freshen(path: Path) -> None:
+    """Let the age of a file of this machine's own state count from now."""
+    os.utime(path)
+
+
 def write_state(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file of this machine's own state, whole or not at all; only its owner can read it.
 

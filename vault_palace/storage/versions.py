@@ -62,7 +62,7 @@ class Versions:
         with files.told(place):
             try:
                 if os.lstat(place).st_size:
-                    os.utime(place)  # its age counts from the last time it was needed
+                    files.freshen(place)  # its age counts from the last time it was needed
                     return fingerprint
             except FileNotFoundError:
                 prepare_state(self.vault)
