@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 ARCHIVE = "_Archive"
 SYSTEM = "_System"
@@ -19,7 +19,7 @@ POLICY_NOTE = "_System/Policy.md"
 OLD_POLICY = "_System/policy.yaml"  # Sediment Palace's
 
 # A property's value as Python holds it: text, whole or decimal number, checkbox, nothing, or a list.
-Value: TypeAlias = Union[str, int, float, bool, None, list["Value"], dict[str, "Value"]]
+Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | None
 
 
 class Layer(StrEnum):
