@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from vault_palace.core import links, names, places, rules
@@ -82,10 +83,8 @@ def _hindrance(house: House, note: Note) -> str:
 
 def _kept_up(house: House, note: Note, text: str) -> bytes:
     """The bytes of a referrer; one whose properties are out of reach gets its links all the same."""
-    try:
+    with suppress(MalformedNote):
         text = house.kept_up(note, text)
-    except MalformedNote:
-        pass
     return text.encode("utf-8")
 
 

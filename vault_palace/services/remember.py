@@ -72,6 +72,7 @@ def write(
     in Obsidian (`UnsafeContent`), a path outside the layer (SPEC §9).
     """
     house.writable()
+    content = content.removeprefix(frontmatter.BOM)  # a file has one in front or none (FM-20)
     _check_text(house, content)
     if mode not in MODES:
         raise InvalidArguments(
