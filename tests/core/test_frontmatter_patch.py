@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from vault_palace.core.errors import InvalidArguments, MalformedNote
-from vault_palace.core.frontmatter import DELETE, Change, patch, read
+from vault_palace.core.frontmatter import DELETE, Change, compose, patch, read
 from vault_palace.core.model import Value
 from vault_palace.core.yamltext import as_read
 
@@ -382,14 +382,14 @@ def test_a_value_that_no_file_can_hold_is_refused(value: Value) -> None:
 def test_an_edit_gone_wrong_is_caught_by_reading_it_again(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_: wrong)
+    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_, **__: wrong)
 
     with pytest.raises(MalformedNote):
         patch("---\na: 1\nb: 2\n---\nbody", {"a": 3})
 
 
 def test_a_removal_gone_wrong_is_caught_by_reading_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_: "a: 1 # still here\n")
+    monkeypatch.setattr("vault_palace.core.frontmatter.edit", lambda *_, **__: "a: 1 # still here\n")
 
     with pytest.raises(MalformedNote):
         patch("---\na: 1\n---\nbody", {"a": DELETE})
@@ -413,3 +413,27 @@ def test_a_value_with_something_unclear_behind_it_is_refused(header: str) -> Non
 )
 def test_a_list_of_odd_items_is_edited_item_by_item(header: str, edited: str) -> None:
     assert patch(f"---\n{header}---\n", {"a": ["x", "z"]}) == f"---\n{edited}---\n"
+
+
+# -- dates for readers that choke on dates ------------------------------------------------------------------
+
+
+def test_dates_are_quoted_for_a_reader_that_chokes_on_dates() -> None:
+    text = "---\nlast_touched: 2026-04-21\nsource_session: a\n---\nbody\n"
+
+    after = patch(
+        text,
+        {"last_touched": "2026-04-22T10:00:00", "decays_on": "2026-05-01", "layer": "shallow", "streak": 2},
+        bare_dates=False,
+    )
+
+    assert after == (
+        '---\nlast_touched: "2026-04-22T10:00:00"\nsource_session: a\n'
+        'decays_on: "2026-05-01"\nlayer: shallow\nstreak: 2\n---\nbody\n'
+    )
+
+
+def test_a_new_note_has_quoted_dates_for_a_reader_that_chokes_on_dates() -> None:
+    after = compose({"created": "2026-04-22T10:00:00", "streak": 0}, "body\n", bare_dates=False)
+
+    assert after == '---\ncreated: "2026-04-22T10:00:00"\nstreak: 0\n---\nbody\n'

@@ -458,9 +458,9 @@ def test_forgetting_what_nobody_mentions_changes_nothing(vault: Path) -> None:
 
 
 def test_what_sediment_palace_left_open_is_shown_and_never_touched(vault: Path) -> None:
-    def event(op: str, state: str, operation: str = "write_memory") -> str:
+    def event(op: str, state: str, operation: str = "write_memory", payload: object = None) -> str:
         return json.dumps(
-            {"timestamp": "", "operation_id": op, "operation": operation, "state": state, "payload": {}}
+            {"timestamp": "", "operation_id": op, "operation": operation, "state": state, "payload": payload}
         )
 
     log = vault / "_System" / "journal.log"
@@ -469,7 +469,7 @@ def test_what_sediment_palace_left_open_is_shown_and_never_touched(vault: Path) 
             [
                 event("a", "started"),
                 event("a", "completed"),
-                event("b", "started", "move_file"),
+                event("b", "started", "move_file", {"source": "01_Shallow/b.md"}),
                 "",
                 "{",
                 "[]",
@@ -478,9 +478,11 @@ def test_what_sediment_palace_left_open_is_shown_and_never_touched(vault: Path) 
     )
     seen = everything(vault)
 
-    (problem,) = old_operations(Vault(vault))
+    (old,) = old_operations(Vault(vault))
 
+    assert (old.op, old.verb, old.path, old.line) == ("b", "move_file", "01_Shallow/b.md", 3)
+    problem = old.problem
     assert (problem.code, problem.path, problem.line) == ("old_operation_open", "_System/journal.log", 3)
-    assert "move_file" in problem.message
+    assert "move_file of 01_Shallow/b.md" in problem.message
     assert problem in _journal(vault).problems()
     assert everything(vault) == seen

@@ -115,17 +115,18 @@ def read(text: str) -> Header:
     )
 
 
-def patch(text: str, changes: Mapping[str, Change]) -> str:
+def patch(text: str, changes: Mapping[str, Change], *, bare_dates: bool = True) -> str:
     """*text* with the asked properties set, or removed by `DELETE`; all else byte-identical.
 
     A note without a header gets one. The result is read again and must differ in the asked properties
     only. Raises `MalformedNote`, with the line, when that cannot be had; *text* is then to stay.
+    Without *bare_dates* dates are written in quotes, for readers that choke on dates (Sediment Palace).
     """
     note = _cut(text)
     if note.problem is not None:
         raise _unusable(note.problem)
     eol = _end_of(note.fence) if note.fence else _style(text) or "\n"
-    inner = edit(note.inner, note.document, changes, eol)
+    inner = edit(note.inner, note.document, changes, eol, bare_dates=bare_dates)
     if inner == note.inner:
         return text
     fence, close = (note.fence, note.close) if note.fence else (f"---{eol}", f"---{eol}")
@@ -134,13 +135,15 @@ def patch(text: str, changes: Mapping[str, Change]) -> str:
     return patched
 
 
-def compose(values: Mapping[str, Value], body: str) -> str:
-    """A new note. Its header has the line ends of *body*, which follows as it is given."""
+def compose(values: Mapping[str, Value], body: str, *, bare_dates: bool = True) -> str:
+    """A new note. Its header has the line ends of *body*, which follows as it is given; see `patch`."""
     body = body.removeprefix(BOM)
     eol = _style(body) or "\n"
     if not values:
         return _headless(body, eol)
-    lines = [line for name, value in values.items() for line in property_lines(name, value, eol=eol)]
+    lines: list[str] = []
+    for name, value in values.items():
+        lines += property_lines(name, value, eol=eol, bare_dates=bare_dates)
     text = f"---{eol}{''.join(lines)}---{eol}{body}"
     _check(_Note("", "", "", "", body, Document(), None), _cut(text), values)
     return text

@@ -39,7 +39,9 @@ def same(one: object, other: object) -> bool:
     return repr(one) == repr(other)
 
 
-def edit(inner: str, document: Document, changes: Mapping[str, Change], eol: str) -> str:
+def edit(
+    inner: str, document: Document, changes: Mapping[str, Change], eol: str, *, bare_dates: bool = True
+) -> str:
     """The header's text with only the asked properties changed; new ones come last, in the order given.
 
     A property that holds the value already keeps its lines as they are. *eol* is the line end to use
@@ -54,13 +56,13 @@ def edit(inner: str, document: Document, changes: Mapping[str, Change], eol: str
     # From the last line to the first, so that the lines of the others keep their numbers.
     for entry, change in sorted(edits, key=lambda pair: pair[0].key.line, reverse=True):
         if isinstance(change, Delete) or not _holds(entry, change):
-            _edit_entry(lines, document, entry, change)
+            _edit_entry(lines, document, entry, change, bare_dates)
     fresh = {n: c for n, c in asked.items() if n not in known and not isinstance(c, Delete)}
     if fresh and document.flow:
         raise _refusal(FIRST_LINE, "the properties are written in braces")
     for name, value in fresh.items():
         end = _line_end(lines[-1]) if lines else eol
-        lines += property_lines(name, value, indent=" " * document.indent, eol=end)
+        lines += property_lines(name, value, indent=" " * document.indent, eol=end, bare_dates=bare_dates)
     return "".join(lines)
 
 
@@ -75,7 +77,7 @@ def _holds(entry: Entry, value: Value) -> bool:
     return same(entry.value, value)
 
 
-def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Change) -> None:
+def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Change, bare_dates: bool) -> None:
     if document.flow:
         _refuse(entry, "the properties are written in braces")
     if entry.fixed:
@@ -91,10 +93,12 @@ def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Chan
     if isinstance(change, list) and change and _has_item_lines(lines, entry):
         lines[first : last + 1] = _edit_items(lines, entry, change)
     else:
-        lines[first : last + 1] = _replaced(lines, document, entry, change)
+        lines[first : last + 1] = _replaced(lines, document, entry, change, bare_dates)
 
 
-def _replaced(lines: Sequence[str], document: Document, entry: Entry, change: Change) -> list[str]:
+def _replaced(
+    lines: Sequence[str], document: Document, entry: Entry, change: Change, bare_dates: bool
+) -> list[str]:
     """The property's lines with the whole value exchanged; none but its comments for a removal."""
     first = entry.key.line
     indent = " " * document.indent
@@ -115,7 +119,7 @@ def _replaced(lines: Sequence[str], document: Document, entry: Entry, change: Ch
     if isinstance(change, list) and change:
         items = [item_line(item, indent=indent + "  ", eol=eol) for item in change]
         return [line[:colon] + comment + eol, *kept, *items]
-    form = value_form(change, dates=entry.name not in TEXTS)
+    form = value_form(change, dates=bare_dates and entry.name not in TEXTS)
     if not form:
         return [line[:colon] + comment + eol, *kept]
     return [line[:colon] + gap + form + comment + eol, *kept]

@@ -103,12 +103,17 @@ def value_form(value: Value, *, dates: bool = False, flow: bool = False) -> str:
     return "{" + ", ".join(pairs) + "}"
 
 
-def property_lines(name: str, value: Value, *, indent: str = "", eol: str = "\n") -> list[str]:
-    """The lines of one new property; a list that holds something is written as a block list."""
+def property_lines(
+    name: str, value: Value, *, indent: str = "", eol: str = "\n", bare_dates: bool = True
+) -> list[str]:
+    """The lines of one new property; a list that holds something is written as a block list.
+
+    Without *bare_dates* a date comes in quotes: text for every reader, and for Obsidian the same date.
+    """
     key = indent + text_form(name)
     if isinstance(value, list) and value:
         return [f"{key}:{eol}", *(item_line(item, indent=indent + "  ", eol=eol) for item in value)]
-    form = value_form(value, dates=name not in TEXTS)
+    form = value_form(value, dates=bare_dates and name not in TEXTS)
     return [f"{key}: {form}{eol}" if form else f"{key}:{eol}"]
 
 

@@ -367,7 +367,7 @@ class House:
             after = replace(after, status=decision.after.status if stays else rules.resting(after.layer))
         after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
-        return patched(note, text, {**changes, **extra})
+        return self.patched(note, text, {**changes, **extra})
 
     def kept_up(self, note: Note, text: str) -> str:
         """*text* of *note*, about to be written for what is no use, with what a person did to the note.
@@ -390,7 +390,7 @@ class House:
     def used(self, note: Note, text: str, extra: Mapping[str, Value]) -> str:
         """*text* of *note* after a use, with *extra* properties set."""
         if note.memory is None or note.kind != "memory":
-            return patched(note, text, extra)
+            return self.patched(note, text, extra)
         memory = note.memory
         density = extra.get("density")
         if isinstance(density, int | float):
@@ -411,7 +411,21 @@ class House:
             reason=reason,
             archived_from=note.path,
         )
-        return patched(note, note.editable, changes)
+        return self.patched(note, note.editable, changes)
+
+    def patched(self, note: Note, text: str, changes: Mapping[str, Value | Delete]) -> str:
+        """*text* of *note* with the properties in *changes*; a refusal says which note it is."""
+        if not changes:
+            return text
+        try:
+            return frontmatter.patch(text, changes, bare_dates=self.bare_dates())
+        except MalformedNote as error:
+            facts = {"path": note.path, **error.facts}
+            raise MalformedNote(f"{note.path}: {error.message}", hint=error.hint, **facts) from error
+
+    def bare_dates(self) -> bool:
+        """Whether dates go without quotes: only after `init`. Sediment Palace's server ends on a bare one."""
+        return self.vault.exists(POLICY_NOTE)
 
     def new_id(self) -> str:
         return f"mem_{secrets.token_hex(6)}"
@@ -457,17 +471,6 @@ class House:
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
         pinned = memories.means_pinned(header.values.get("pinned"))
         return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole, pinned=pinned)]
-
-
-def patched(note: Note, text: str, changes: Mapping[str, Value | Delete]) -> str:
-    """*text* of *note* with the properties in *changes*; a refusal says which note it is."""
-    if not changes:
-        return text
-    try:
-        return frontmatter.patch(text, changes)
-    except MalformedNote as error:
-        facts = {"path": note.path, **error.facts}
-        raise MalformedNote(f"{note.path}: {error.message}", hint=error.hint, **facts) from error
 
 
 def body_hash(body: str) -> str:

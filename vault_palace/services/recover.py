@@ -40,11 +40,11 @@ def recover(house: House) -> RecoverAnswer:
     ]
     foreign += [
         RecoveredAnswer(
-            operation_id="",
-            operation="",
+            operation_id=old.op,
+            operation=old.verb,
             status="open",
             path=old.path,
-            detail=f"line {old.line}: {old.message}",
+            detail=f"{old.problem.path}, line {old.line}: {old.problem.message}",
         )
         for old in old_operations(house.vault)
     ]

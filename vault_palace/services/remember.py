@@ -23,7 +23,7 @@ from vault_palace.core.errors import (
 from vault_palace.core.model import Layer, Memory, Value
 from vault_palace.services import finding, quiet, recall
 from vault_palace.services.answers import RateAnswer, WriteAnswer
-from vault_palace.services.house import REDO, House, Note, Put, patched
+from vault_palace.services.house import REDO, House, Note, Put
 
 MODES = ("create", "append", "replace")
 SEPARATOR = "\n"  # the blank line between header and text, which readers do not see
@@ -230,7 +230,7 @@ def _create(
         )
         if title and free != title:
             values["aliases"] = [title]  # the file system could not hold it; Obsidian finds it by the alias
-        text = frontmatter.compose(values, SEPARATOR + content)
+        text = frontmatter.compose(values, SEPARATOR + content, bare_dates=house.bare_dates())
         try:
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
@@ -252,7 +252,7 @@ def _create(
 def _superseded(house: House, older: list[Note], newer: str) -> list[Put]:
     edits = []
     for note in older:
-        text = patched(note, note.editable, {"superseded_by": f"[[{newer}]]"})
+        text = house.patched(note, note.editable, {"superseded_by": f"[[{newer}]]"})
         edits.append(Put(path=note.path, before=note.stored, data=house.kept_up(note, text).encode("utf-8")))
     return edits
 

@@ -177,7 +177,7 @@ class Journal:
             )
             path = entry.steps[0].path if entry.steps else ""
             found.append(_problem(path, 0, "open_elsewhere", where))
-        return found + old_operations(self.vault)
+        return found + [old.problem for old in old_operations(self.vault)]
 
     # -- erasing -------------------------------------------------------------------------------------------
 
@@ -412,22 +412,41 @@ def _problem(path: str, line: int, code: str, message: str) -> Problem:
 # -- Sediment Palace's journal ------------------------------------------------------------------------------
 
 
-def old_operations(vault: Vault) -> list[Problem]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class OldOperation:
+    """What Sediment Palace's journal says it began: its id, verb, the note (empty: none is named), the line."""
+
+    op: str
+    verb: str
+    path: str
+    line: int
+
+    @property
+    def problem(self) -> Problem:
+        what = f"{self.verb} of {self.path}" if self.path else self.verb
+        message = f"Sediment Palace began {what} and did not complete it."
+        return _problem(OLD_JOURNAL, self.line, "old_operation_open", message)
+
+
+def old_operations(vault: Vault) -> list[OldOperation]:
     """Operations that Sediment Palace began and never completed: shown, never closed or changed."""
     try:
         lines = vault.read(OLD_JOURNAL).data.split(b"\n")
     except NotFound:
         return []
-    begun: dict[str, Problem] = {}
+    begun: dict[str, OldOperation] = {}
     for number, line in enumerate(lines, 1):
         try:
             event = json.loads(line)
-            op, state = event["operation_id"], event["state"]
+            op, state = str(event["operation_id"]), event["state"]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         if state == "started":
-            what = f"Sediment Palace began {event.get('operation', 'an operation')} and did not complete it."
-            begun[str(op)] = _problem(OLD_JOURNAL, number, "old_operation_open", what)
+            given = event.get("payload")
+            payload = given if isinstance(given, dict) else {}
+            path = payload.get("path") or payload.get("source")
+            verb = str(event.get("operation") or "an operation")
+            begun[op] = OldOperation(op, verb, path if isinstance(path, str) else "", number)
         elif state == "completed":
-            begun.pop(str(op), None)
+            begun.pop(op, None)
     return list(begun.values())
