@@ -68,6 +68,28 @@ def test_the_last_good_policy_value_counts_before_the_default(
     assert palace.house.policy().shallow_days == 14
 
 
+def test_health_tells_the_day_before_what_will_go(palace: Palace, clock: Clock) -> None:
+    """SPEC §5: what the next run will archive is listed the day before."""
+    palace.write("x", title="Sand")
+    clock.turn(days=7)
+
+    health = palace.health()
+
+    assert [item["path"] for item in health["tomorrow"]] == ["01_Shallow/Sand.md"]
+    assert health["waiting"] == []
+
+
+def test_health_tells_what_the_brakes_hold_back(palace: Palace, clock: Clock) -> None:
+    for number in range(21):
+        palace.write("x", title=f"Sand {number}")
+    clock.turn(days=9)
+
+    health = palace.health()
+
+    assert len(health["waiting"]) == 21
+    assert health["tomorrow"] == []
+
+
 def test_links_are_added_to_the_map_and_taken_out_again(palace: Palace, vault: Path, note: Note) -> None:
     note(
         "PALACE_MAP.md",

@@ -167,6 +167,8 @@ class HealthAnswer(TypedDict):
     index: dict[str, object]  # state, notes, path
     problems: list[ProblemAnswer]  # at most 50
     problem_count: int
+    waiting: list[DecisionAnswer]  # archives that the brakes hold back, at most 50
+    tomorrow: list[DecisionAnswer]  # what tomorrow's run will archive, at most 50
 
 
 class StatusAnswer(TypedDict):

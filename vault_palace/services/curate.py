@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from datetime import timedelta
+from datetime import date, timedelta
 
 from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
 from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import finding, quiet
+from vault_palace.services import finding, quiet, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
     HealthAnswer,
@@ -21,6 +21,7 @@ from vault_palace.services.answers import (
     StatusAnswer,
 )
 from vault_palace.services.house import REDO, House, Put
+from vault_palace.services.metabolize import shown as decided
 from vault_palace.storage.operations import open_operations
 
 MAP_TOKENS = 6_000
@@ -108,6 +109,33 @@ def _forecasts(house: House) -> dict[str, Memory]:
     }
 
 
+def _leaving(house: House) -> tuple[list[DecisionAnswer], list[DecisionAnswer]]:
+    """The archives that wait for `force`, and those that tomorrow's run will make (SPEC §5, Brakes).
+
+    The rules are asked only when some note can be due: its day has come, or nobody has worked it out.
+    """
+    now, policy = house.now(), house.policy()
+    tomorrow = now + timedelta(days=1)
+    last = policy.today(tomorrow)
+    seen = house.shelf.memories()
+    if not any(_can_leave(memory, last) for memory in seen.values()):
+        return [], []
+    sources = house.shelf.sources()
+    waiting = rules.plan(tuple(seen.values()), sources, now, policy).waiting
+    held = {decision.path for decision in waiting}
+    plan = rules.plan(tuple(seen.values()), sources, tomorrow, policy, force=True)
+    due = [one for one in plan.decisions if one.to == ARCHIVE and one.path not in held]
+    return [decided(one) for one in waiting[:SHOWN]], [decided(one) for one in due[:SHOWN]]
+
+
+def _can_leave(memory: Memory, last: date) -> bool:
+    if memory.pinned or memory.layer is Layer.BEDROCK or memory.density is None or memory.streak is None:
+        return False
+    if memory.decays_on is None:
+        return memory.rises_on is None
+    return memory.decays_on <= last
+
+
 def shown(problem: Problem) -> ProblemAnswer:
     """A problem as an answer holds it."""
     return ProblemAnswer(path=problem.path, line=problem.line, code=problem.code, message=problem.message)
@@ -117,8 +145,11 @@ def health(house: House) -> HealthAnswer:
     """Whether the palace works: `ok`, `degraded` (notes need a person's eye) or `failing`, and why."""
     failing: list[Problem] = []
     found: list[Problem] = []
+    waiting: list[DecisionAnswer] = []
+    tomorrow: list[DecisionAnswer] = []
     try:
         found = check(house)
+        waiting, tomorrow = _leaving(house)
     except VaultError as error:
         failing.append(Problem(path="", line=0, code=error.code, message=str(error)))
     failing += _failures(house)
@@ -132,6 +163,8 @@ def health(house: House) -> HealthAnswer:
         index=house.shelf.facts(),
         problems=[shown(item) for item in everything[:SHOWN]],
         problem_count=len(everything),
+        waiting=waiting,
+        tomorrow=tomorrow,
     )
 
 
@@ -170,7 +203,7 @@ def status(house: House) -> StatusAnswer:
         vault=str(house.vault.root),
         version=__version__,
         mode=house.mode(),
-        timezone=policy.timezone,
+        timezone=policy.timezone or zones.machine_zone_name(),
         layers=dict(layers),
         archived=house.shelf.counts().get("archived", 0),
         decaying_soon=[answer for _, answer in sorted(decaying, key=in_order)[:SHOWN]],

@@ -32,6 +32,7 @@ from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
 from vault_palace.core.policy import Policy, carry_defaults, from_json, to_json
+from vault_palace.core.streak import resting
 from vault_palace.services import policies
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.zones import zone_of
@@ -208,6 +209,21 @@ class House:
             files.write_state(prepare_state(self.vault) / "policy.json", text.encode("utf-8"))
         self._applied = (self.policy(), text)
 
+    def prune_versions(self) -> None:
+        """Drop kept versions that are older or more than Policy says; unfinished operations keep theirs."""
+        policy = self.policy()
+        needed = {
+            mark
+            for entry in self.journal.unfinished()
+            for step in entry.steps
+            for mark in (step.before, step.after)
+            if mark is not None
+        }
+        with self.locked():
+            self.versions.prune(
+                policy.versions_keep_days, policy.versions_keep_mb, self.now().timestamp(), spare=needed
+            )
+
     # -- who may do what -----------------------------------------------------------------------------------
 
     def read_only(self) -> bool:
@@ -364,7 +380,7 @@ class House:
         if after.status is None:
             decision = rules.decide(after, after.backlinks, now, policy)
             stays = decision.to is None and decision.after.status is not None
-            after = replace(after, status=decision.after.status if stays else rules.resting(after.layer))
+            after = replace(after, status=decision.after.status if stays else resting(after.layer))
         after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
         return self.patched(note, text, {**changes, **extra})

@@ -7,7 +7,7 @@ holds the lock for one note at a time, and skips and reports what a person is ed
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vault_palace.core import rules
 from vault_palace.core.errors import InvalidArguments, LockTimeout, NoteChanged, VaultError
@@ -69,12 +69,29 @@ def metabolize(
         force=force,
         automatic=automatic,
     )
+    plan, left = _within_limit(house, plan)
     if dry_run:
-        return _answer(_foreseen(house, plan), plan, len(seen), dry_run=True)
+        return _answer(_foreseen(house, plan), plan, len(seen), left, dry_run=True)
     run = _carry_out(house, plan, sources, days_threshold, progress, cancelled)
     if not run.cancelled:
-        house.policy_applied()
-    return _answer(run, plan, len(seen), dry_run=False)
+        if not left:
+            house.policy_applied()
+        house.prune_versions()
+    return _answer(run, plan, len(seen), left, dry_run=False)
+
+
+def _within_limit(house: House, plan: Plan) -> tuple[Plan, int]:
+    """*plan* as far as Sediment Palace's `max_metabolize_scan` lets one run go, and how many notes wait.
+
+    Notes that need nothing are not counted, so that the next run gets to those that wait.
+    """
+    most = house.policy().max_metabolize_scan
+    if most is None or len(plan.decisions) <= most:
+        return plan, 0
+    due = [one.path for one in plan.decisions if one.changed or house.shelf.needs_writing(one.path)]
+    later = set(due[most:])
+    kept = tuple(decision for decision in plan.decisions if decision.path not in later)
+    return replace(plan, decisions=kept), len(later)
 
 
 def _foreseen(house: House, plan: Plan) -> _Run:
@@ -176,7 +193,10 @@ def shown(decision: Decision) -> DecisionAnswer:
     return DecisionAnswer(path=decision.path, to=decision.to, rule=decision.rule, reason=decision.reason)
 
 
-def _answer(run: _Run, plan: Plan, scanned: int, *, dry_run: bool) -> MetabolizeAnswer:
+def _answer(run: _Run, plan: Plan, scanned: int, left: int, *, dry_run: bool) -> MetabolizeAnswer:
+    notes = [f"{plan.brake}: their archiving waits; force: true lets them go."] if plan.brake else []
+    if left:
+        notes.append(f"max_metabolize_scan in policy.yaml leaves {left} notes for the next run.")
     told = [
         shown(decision)
         for decision in plan.decisions
@@ -194,6 +214,6 @@ def _answer(run: _Run, plan: Plan, scanned: int, *, dry_run: bool) -> Metabolize
         decisions=told,
         waiting=[shown(decision) for decision in plan.waiting],
         skipped=run.skipped,
-        note=f"{plan.brake}: their archiving waits; force: true lets them go." if plan.brake else "",
+        note=" ".join(notes),
         cancelled=run.cancelled,
     )

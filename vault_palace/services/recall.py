@@ -137,6 +137,8 @@ def search(
             hint="Page with the cursor.",
             argument="limit",
         )
+    most = house.policy().max_search_matches  # Sediment Palace's; the cursor brings what is over it
+    limit = limit if most is None else min(limit, most)
     chosen = finding.layer_named(layer) if layer else None
     house.refresh()
     place = room or ""

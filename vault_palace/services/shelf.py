@@ -306,7 +306,7 @@ class Shelf:
 
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""
-        keys = {links.link_key(_stem(path)), links.link_key(_stem(to))}
+        keys = _link_keys(path) | _link_keys(to)
         return list(self.ask(lambda cache: cache.holders(keys)))
 
     def links_may_change(self, path: str, to: str) -> bool:
@@ -321,10 +321,10 @@ class Shelf:
             return True
         if len(resolver.candidates(_stem(path))) > 1:
             return True
-        key = links.link_key(_stem(path))
+        keys = _link_keys(path)
         for holder in self.referrers(path, to):
             note = self.ask(lambda cache, holder=holder: cache.get(holder))  # type: ignore[misc]
-            if note is None or any("/" in link for link, its in (*note.links, *note.unquoted) if its == key):
+            if note is None or any("/" in link for link, its in (*note.links, *note.unquoted) if its in keys):
                 return True
         return False
 
@@ -452,6 +452,11 @@ def _below(path: str, folders: frozenset[str]) -> bool:
 
 def _stem(path: str) -> str:
     return places.stem_and_extension(path.rpartition("/")[2])[0]
+
+
+def _link_keys(path: str) -> set[str]:
+    """The keys of all links that may mean the note at *path*: `[[a.md]]` and `[[a]]` for `a.md`."""
+    return {links.link_key(path), links.link_key(_stem(path))}
 
 
 def _unsettled(note: IndexedNote) -> bool:

@@ -191,4 +191,6 @@ class FakePalace:
             index={"state": "ready", "notes": 3},
             problems=self.problems,
             problem_count=len(self.problems),
+            waiting=[],
+            tomorrow=[],
         )

@@ -238,6 +238,11 @@ def health(answer: Answer) -> str:
             f"{item['code']}: {line(item['message'])}"
             for item in answer["problems"]
         ],
+        [f"- waits for force: {line(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
+        [
+            f"- goes to the archive tomorrow: {line(item['path'])}: {line(item['reason'])}"
+            for item in answer["tomorrow"]
+        ],
     )
 
 
