@@ -16,6 +16,7 @@ from unicodedata import normalize
 from vault_palace.core.links import Resolver
 from vault_palace.core.model import Layer
 from vault_palace.index.notes import (
+    SEARCHED_KINDS,
     NOTE_COLUMNS,
     DamagedRowError,
     IndexedNote,
@@ -204,4 +205,6 @@ def frequency(db: sqlite3.Connection, word: str) -> int:
 
 
 def searched_count(db: sqlite3.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM packed").fetchone()[0])
+    kinds = SEARCHED_KINDS
+    row = db.execute(f"SELECT count(*) FROM note WHERE kind IN ({marks_for(kinds)})", kinds).fetchone()
+    return int(row[0])

@@ -29,6 +29,7 @@ _FORMS = 200  # of all words of a query together
 # note has tells something in this vault.
 _LONG_STOP_WORD = 5
 _TELLING_SHARE = 50
+_LIKE_TERMS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,21 @@ def search(
         terms=terms,
         hint="" if page else _hint(cache, terms, only, total),
     )
+
+
+def like(cache: Cache, text: str, *, limit: int) -> tuple[Hit, ...]:
+    """The memories most like *text*, by its rarest words: common ones would touch half the vault."""
+    kept, _ = query_words(text)
+    total = cache.searched_count()
+    counted = [(cache.frequency(term.forms[0]), term) for term in kept if not term.prefix]
+    telling = [
+        (count, term) for count, term in counted if 0 < count <= max(total // _TELLING_SHARE, 1) or total < 50
+    ]
+    terms = [term for _, term in sorted(telling, key=lambda pair: pair[0])[:_LIKE_TERMS]]
+    if not terms:
+        return ()
+    page, _ = cache.matches(_expression(terms), Only(kinds=("memory",)), WEIGHTS, limit=limit)
+    return tuple(Hit(note, score, _why(terms, words)) for score, note, words in page)
 
 
 def folders_of(room: str, *, include_archived: bool = False) -> tuple[str, ...] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from vault_palace.core import links, names, places
 from vault_palace.core import memory as memories
-from vault_palace.core import names, places
 from vault_palace.core.errors import Conflict, Exists, InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.model import ARCHIVE, Layer
 from vault_palace.services.house import House, Note
@@ -62,7 +62,11 @@ def _unique(house: House, given: str, what: str, ask: Callable[[], list[str]]) -
 
 
 def find(house: House, name: str) -> Note:
-    """The note that a title, a path or a `[[link]]` means."""
+    """The note that a title, a path or a `[[link]]` means; what is a title as it stands is that title."""
+    house.refresh()
+    for title in dict.fromkeys((name, name.strip())):
+        if house.shelf.paths_named(title) or house.shelf.paths_aliased(title):
+            return one(house, title=title)
     clean = name.strip().removeprefix("[[").removesuffix("]]").split("|")[0].split("#")[0].strip()
     if not clean:
         raise InvalidArguments(f"{name!r} names no note.", hint="Give a title or a path.")
@@ -117,8 +121,12 @@ def paths_named(house: House, stem: str) -> list[str]:
 
 
 def name_taken(house: House, stem: str, besides: str = "") -> bool:
-    """Whether some note of the vault, archive included, has this base name (SPEC §2, Names)."""
-    return any(path != besides for path in house.shelf.paths_named(stem))
+    """Whether some note of the vault, archive included, has this base name (SPEC §2, Names).
+
+    A name like `plan.pdf` is taken by the attachment, to which `[[plan.pdf]]` leads.
+    """
+    others = [*house.shelf.paths_named(stem), *house.shelf.resolver().candidates(stem)]
+    return any(path != besides and places.kind(path) != "conflict" for path in others)
 
 
 def refuse_taken(house: House, path: str) -> None:
@@ -146,6 +154,16 @@ def free_place(house: House, path: str, besides: str) -> str:
     own = places.stem_and_extension(name)[0]
     stem = names.unique(own, lambda taken: name_taken(house, taken, besides=besides))
     return f"{folder}/{stem}.md" if folder else f"{stem}.md"
+
+
+def wikilink(house: House, path: str, source: str) -> str:
+    """The shortest `[[link]]` by which the note *source* means *path*; refused when no link can name it."""
+    text = links.link_to(path, house.shelf.resolver(), source)
+    if not names.linkable(text):
+        raise PathViolation(
+            f"{path} cannot be linked: its name holds # ^ [ ] | or %%.", hint="Rename it first.", path=path
+        )
+    return f"[[{text}]]"
 
 
 def plain(**arguments: str | None) -> None:

@@ -264,8 +264,10 @@ class House:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the vault's write lock."""
+        """Hold the vault's write lock, after finishing what a killed process of this machine left behind."""
         with self._lock:
+            if any(entry.state == "begin" for entry in self.journal.unfinished()):
+                operations.recover(self.vault, self.journal, self.versions, sweep=False)
             yield
 
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
@@ -326,32 +328,41 @@ class House:
         )
 
     def observed(self, memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
-        """*memory* with what a person did since the program last wrote it (SPEC §4, §6.7).
+        """*memory* with what a person did since the program last wrote it; *body* is its `body_hash`."""
+        return self.observer()(memory, id, body, mtime_ns)
 
-        A streak they set is theirs: no lifetime before now is taken off it. Of the time for which they
-        pinned the note nothing is taken off either; a pin was set or taken out at the file's time. A body
-        they changed is a use on the day they changed it, the file's again. *body* is the `body_hash` now.
+    def observer(self) -> Callable[[Memory, str, str, int], Memory]:
+        """`observed` as of now, for many notes: policy and journals are asked once.
+
+        A streak that a person set is theirs: no lifetime before now is taken off it. Of the time for which
+        they pinned the note nothing is taken off either; a pin was set or taken out at the file's time. A
+        body they changed is a use on the day they changed it, the file's again (SPEC §4, §6.7).
         """
-        before, _ = self._applied
         policy, now = self.policy(), self.now()
-        if before is not None:
-            memory = carry_defaults(memory, before, policy)
-        last = self.journal.last_known(id)
-        if last is None:
+        before, _ = self._applied
+        last_write = self.journal.last_writes()
+
+        def observe(memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
+            if before is not None:
+                memory = carry_defaults(memory, before, policy)
+            last = last_write(id)
+            if last is None:
+                return memory
+            edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
+            if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
+                memory = rules.respect_streak(memory, now, policy)
+            elif last.pinned is not None and last.pinned != memory.pinned:
+                # A file restored with an old time was changed after the program's last write all the same.
+                at = min(max(edited, last.at), now)
+                if memory.pinned:
+                    memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
+                else:
+                    memory = rules.unpin(memory, at, policy)
+            if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
+                memory = rules.touch(memory, edited, policy)
             return memory
-        edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
-        if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
-            memory = rules.respect_streak(memory, now, policy)
-        elif last.pinned is not None and last.pinned != memory.pinned:
-            # A file restored with an old time was changed after the program's last write all the same.
-            at = min(max(edited, last.at), now)
-            if memory.pinned:
-                memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
-            else:
-                memory = rules.unpin(memory, at, policy)
-        if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
-            memory = rules.touch(memory, edited, policy)
-        return memory
+
+        return observe
 
     def memory_of(self, note: Note) -> Memory:
         """The memory, for a change of its properties; refused for other notes and unreadable headers."""

@@ -6,11 +6,12 @@ holds the lock for one note at a time, and skips and reports what a person is ed
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from vault_palace.core import rules
-from vault_palace.core.errors import InvalidArguments, LockTimeout, NoteChanged, VaultError
+from vault_palace.core.errors import InvalidArguments, LockTimeout, NoteChanged, StorageFailed, VaultError
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
 from vault_palace.services import finding, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
@@ -74,9 +75,11 @@ def metabolize(
         return _answer(_foreseen(house, plan), plan, len(seen), left, dry_run=True)
     run = _carry_out(house, plan, sources, days_threshold, progress, cancelled)
     if not run.cancelled:
-        if not left:
-            house.policy_applied()
-        house.prune_versions()
+        # What the run did stands and is told, also where a full disk lets nothing be written for the next.
+        with contextlib.suppress(StorageFailed, LockTimeout):
+            if not left:
+                house.policy_applied()
+            house.prune_versions()
     return _answer(run, plan, len(seen), left, dry_run=False)
 
 

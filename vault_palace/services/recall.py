@@ -9,7 +9,8 @@ from vault_palace.core import budget, frontmatter
 from vault_palace.core import memory as memories
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
-from vault_palace.core.errors import BudgetExceeded, InvalidArguments, NotFound, VaultError
+from vault_palace.core.errors import BudgetExceeded, InvalidArguments, NotFound, PathViolation, VaultError
+from vault_palace.core.linktext import encode
 from vault_palace.index import search as searching
 from vault_palace.services import finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
@@ -137,8 +138,8 @@ def search(
             hint="Page with the cursor.",
             argument="limit",
         )
-    most = house.policy().max_search_matches  # Sediment Palace's; the cursor brings what is over it
-    limit = limit if most is None else min(limit, most)
+    # Sediment Palace's limit, where it is in force; the cursor brings what is over it.
+    limit = min(limit, house.policy().max_search_matches or limit)
     chosen = finding.layer_named(layer) if layer else None
     house.refresh()
     place = room or ""
@@ -192,16 +193,26 @@ def _on_disk(house: House, room: str) -> bool:
     return any(house.vault.is_folder(folder) for folder in folders)
 
 
+def _pasted(house: House, path: str, source: str) -> str:
+    """A link to *path* that means it in *source*: a Markdown link where `[[…]]` cannot name it."""
+    try:
+        return finding.wikilink(house, path, source)
+    except PathViolation:
+        stem = path.rpartition("/")[2].removesuffix(".md")
+        label = re.sub(r"[^\w .-]", " ", stem)
+        return f"[{label}]({encode(path, '', angled=False)})"
+
+
 def related(house: House, note: Note) -> list[Related]:
     """The memories that are most like *note*, as links ready to paste; its own title is the question."""
     question = f"{note.stem} {note.header.body[:RELATED_CHARACTERS]}"
     try:
-        hits = house.shelf.ask(lambda cache: searching.search(cache, question, limit=RELATED + 1))
+        hits = house.shelf.ask(lambda cache: searching.like(cache, question, limit=RELATED + 1))
     except VaultError:
         return []
     return [
-        Related(path=hit.path, title=hit.note.title, link=f"[[{hit.note.stem}]]", why=hit.why)
-        for hit in hits.hits
+        Related(path=hit.path, title=hit.note.title, link=_pasted(house, hit.path, note.path), why=hit.why)
+        for hit in hits
         if hit.path != note.path
     ][:RELATED]
 

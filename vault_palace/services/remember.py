@@ -38,13 +38,16 @@ class _Said:
     tags: tuple[str, ...] | None
     session: str | None
 
-    def properties(self, house: House) -> dict[str, Value]:
-        """The same as properties of a note that exists."""
+    def properties(self, house: House, note: Note, mode: str) -> dict[str, Value]:
+        """The same as properties of *note*, which exists; to append adds tags, to replace sets them."""
         found: dict[str, Value] = {}
         if self.density is not None:
             found |= {"density": self.density, "rated_on": show_day(house.today())}
         if self.tags is not None:
-            found["tags"] = list(self.tags)
+            known = frontmatter.tags(note.header) if mode == "append" else []
+            tags = _grown(known, self.tags)
+            if tags != known:
+                found["tags"] = [*tags]
         if self.session is not None:
             found["source_session"] = self.session
         return found
@@ -84,7 +87,7 @@ def write(
         tags=None if tags is None else tuple(clean_tags(tags)),
         session=source_session or None,
     )
-    older = [finding.find(house, name) for name in _listed(supersedes)]
+    older = _older(house, supersedes)
     if mode == "create":
         return _create(house, content, layer, path, title, said, older)
     return _change(house, content, layer, path, title, said, older, mode, if_rev)
@@ -118,6 +121,34 @@ def _listed(value: str | Sequence[str] | None) -> list[str]:
     if value is None:
         return []
     return [value] if isinstance(value, str) else list(value)
+
+
+def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
+    """The memories that *supersedes* names, each once."""
+    found: dict[str, Note] = {}
+    for name in _listed(supersedes):
+        note = finding.find(house, name)
+        if note.kind not in ("memory", "archived"):
+            raise InvalidArguments(
+                f"{note.path} is no memory, so nothing supersedes it.",
+                hint="Name a memory.",
+                argument="supersedes",
+            )
+        found[note.path] = note
+    return list(found.values())
+
+
+def _superseding(house: House, note: Note, older: list[Note]) -> list[Value]:
+    """What *note* supersedes: what it says so far, and *older*."""
+    known = note.header.values.get("supersedes")
+    texts = known if isinstance(known, list) else [known] if isinstance(known, str) else []
+    return _grown(texts, [finding.wikilink(house, other.path, note.path) for other in older])
+
+
+def _grown(known: Sequence[Value], more: Sequence[str]) -> list[Value]:
+    """*known* with those of *more* behind it that it lacks; case aside."""
+    folded = {text.casefold() for text in known if isinstance(text, str)}
+    return [*known, *(text for text in more if text.casefold() not in folded)]
 
 
 def _density(value: float) -> float:
@@ -163,18 +194,21 @@ def _title_of(content: str) -> str:
 
 
 def target(
-    layer: str | None, path: str | None, title: str | None, content: str
+    layer: str | None, path: str | None, title: str | None, content: str, *, existing: bool = False
 ) -> tuple[Layer, str, str, bool]:
     """Where a write goes: layer, room, stem, and whether the caller named the file itself.
 
     *path* is relative to the layer; a leading layer folder is accepted when it does not contradict
-    *layer*. A *path* that ends with `/` is a room.
+    *layer*. A *path* that ends with `/` is a room. An *existing* note may have a name that no new one gets.
     """
     chosen = finding.layer_named(layer) if layer else None
     room, stem, named = "", "", False
     if path:
         is_room = path.endswith("/")
-        clean = names.note_path(path.rstrip("/")).removesuffix(".md") if path.strip("/") else ""
+        clean = ""
+        if path.strip("/"):
+            clean = names.note_path(path.rstrip("/"), existing=existing)
+            clean = clean[: -len(names.EXTENSION)]
         head, _, rest = clean.partition("/")
         folder = Layer.of_folder(head)
         if folder is not None and (rest or is_room):
@@ -224,7 +258,7 @@ def _create(
             memory,
             id=house.new_id(),
             rated=said.density is not None,
-            supersedes=[f"[[{note.stem}]]" for note in older],
+            supersedes=[finding.wikilink(house, note.path, place) for note in older],
             tags=said.tags or (),
             source_session=said.session,
         )
@@ -234,7 +268,7 @@ def _create(
         try:
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
-                edits += _superseded(house, older, free)
+                edits += _superseded(house, older, place, link=f"[[{free}]]")
                 house.perform("write", edits, why="created")
         except Exists:
             if named:
@@ -249,10 +283,12 @@ def _create(
     raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=_join(where.folder, room))
 
 
-def _superseded(house: House, older: list[Note], newer: str) -> list[Put]:
+def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") -> list[Put]:
+    """The edits that say that the note at *newer* replaced *older*; *link* names one that is yet to be."""
     edits = []
     for note in older:
-        text = house.patched(note, note.editable, {"superseded_by": f"[[{newer}]]"})
+        by = link or finding.wikilink(house, newer, note.path)
+        text = house.patched(note, note.editable, {"superseded_by": by})
         edits.append(Put(path=note.path, before=note.stored, data=house.kept_up(note, text).encode("utf-8")))
     return edits
 
@@ -288,6 +324,10 @@ def _change(
     if_rev: str | None,
 ) -> WriteAnswer:
     place = _existing(house, layer, path, title)
+    if any(other.path == place for other in older):
+        raise InvalidArguments(
+            f"{place} cannot supersede itself.", hint="Name the older note.", argument="supersedes"
+        )
     if mode == "replace" and not if_rev:
         raise Conflict(
             f"replace needs if_rev: the rev of {place} that you read.",
@@ -306,9 +346,9 @@ def _change(
             text = frontmatter.replace_body(note.editable, SEPARATOR + content)
         else:
             text = frontmatter.append_body(note.editable, content)
-        extra = said.properties(house)
+        extra = said.properties(house, note, mode)
         if older:
-            extra["supersedes"] = [f"[[{other.stem}]]" for other in older]
+            extra["supersedes"] = _superseding(house, note, older)
         notes: list[str] = []
         if note.header.problem is None:
             text = house.used(note, text, extra)
@@ -321,7 +361,8 @@ def _change(
         try:
             with house.locked():
                 edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
-                house.perform(mode, edits + _superseded(house, older, note.stem), why=f"{mode} by an agent")
+                edits += _superseded(house, older, place)
+                house.perform(mode, edits, why=f"{mode} by an agent")
         except NoteChanged:
             older = [house.look(other.path) for other in older]
             continue
@@ -332,12 +373,11 @@ def _change(
 def _existing(house: House, layer: str | None, path: str | None, title: str | None) -> str:
     """The note that an append or a replace means; not found names where it is now, if it moved."""
     if path:
-        where, room, stem, _ = target(layer, path, title, "")
-        wanted = _join(where.folder, room, f"{stem}.md")
-        if layer is None and not house.vault.exists(wanted):
-            given = names.note_path(path)
-            if house.vault.exists(given):
-                return given
+        where, room, stem, named = target(layer, path, title, "", existing=True)
+        given = names.note_path(path, existing=True) if named else ""
+        wanted = _join(where.folder, room, given.rpartition("/")[2] or f"{stem}.md")
+        if layer is None and named and not house.vault.exists(wanted) and house.vault.exists(given):
+            return given
         if house.vault.exists(wanted):
             return wanted
         house.refresh(if_older=0)

@@ -46,6 +46,8 @@ class Shelf:
         self._cache: Cache | None = None
         self._resolver: resolve.Resolver | None = None
         self._listing = Listing(house.vault)
+        self._marks: dict[str, Mark] | None = None  # what the cache knows, as the last comparison left it
+        self._basis = ""
         self._fresh_at: float | None = None
         self.strays: tuple[Problem, ...] = ()
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
@@ -88,8 +90,8 @@ class Shelf:
             return question(self.cache)
 
     def _forget(self) -> None:
-        self._resolver = None
-        self._fresh_at = None
+        self._resolver = self._marks = self._fresh_at = None
+        self._basis = ""
 
     # -- keeping in step -----------------------------------------------------------------------------------
 
@@ -109,6 +111,7 @@ class Shelf:
             try:
                 self._compare()
             except CacheLost:
+                self._forget()
                 self._compare()
             self.lag = ""
             self._fresh_at = time.monotonic()
@@ -126,7 +129,8 @@ class Shelf:
         survey = self.house.vault.survey()
         self.strays = survey.strays
         cache = self.cache
-        known = cache.marks()
+        known = self._marks if self._marks is not None else cache.marks()
+        self._marks = None  # until everything below has succeeded
         changes = compare(known, survey.files)
         self.doubts = ()
         if not believable(changes, len(known)):
@@ -137,8 +141,10 @@ class Shelf:
             return
         # Zone and default density are in every cached memory: with others, all is read anew.
         policy = self.house.policy()
-        if cache.settle_on(f"{policy.zone}|{policy.default_density}"):
+        basis = f"{policy.zone}|{policy.default_density}"
+        if self._basis != basis and cache.settle_on(basis):
             changes = compare({}, survey.files)
+        self._basis = basis
         if changes or self._resolver is None:
             # Names are known before the notes are read, so that nobody waits for the reading to write.
             hidden = {path for path in changes.removed if _below(path, survey.unreadable)}
@@ -151,6 +157,8 @@ class Shelf:
                 for path in new[start : start + BATCH]:
                     self._take(cache, path, survey.files[path])
         self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
+        if set(changes.removed) <= self._gone:
+            self._marks = dict(survey.files)
 
     def _take(self, cache: Cache, path: str, mark: Mark) -> None:
         if not places.is_note(path.rpartition("/")[2]):
@@ -175,18 +183,20 @@ class Shelf:
         cache.put(self.indexed(self.house.understand(path, stored)))
 
     def _let_go(self, cache: Cache, missing: Sequence[str]) -> None:
+        self._gone: set[str] = set()
         if not missing:
             return
         self.house.settings.sleep(GONE_SECONDS)
-        gone = [path for path in missing if not self.house.vault.exists(path)]
+        self._gone = {path for path in missing if not self.house.vault.exists(path)}
         with cache.batch():
-            for path in gone:
+            for path in sorted(self._gone):
                 cache.remove(path)
-        if len(gone) < len(missing):
+        if len(self._gone) < len(missing):
             self._resolver = None
 
     def feed(self, held: Mapping[str, Stored], gone: Iterable[str] = ()) -> None:
         """Take in what was just written. Trouble is remembered; the next refresh catches up."""
+        marks: dict[str, Mark] = {}
         try:
             cache = self.cache
             with cache.batch():
@@ -196,9 +206,15 @@ class Shelf:
                     mark = self.house.vault.mark(path) or stored.mark
                     fresh = Stored(stored.data, stored.fingerprint, mark)
                     cache.put(self.indexed(self.house.understand(path, fresh)))
+                    marks[path] = mark
         except CacheTrouble as error:
             self.lag = str(error)
-            self._fresh_at = None
+            self._marks = self._fresh_at = None
+        known = self._marks
+        if known is not None:
+            known.update(marks)
+            for path in gone:
+                known.pop(path, None)
         resolver = self._resolver
         if resolver is not None:
             for path in gone:
@@ -349,6 +365,7 @@ class Shelf:
         A note that lacks a date is read from disk: what counts for it depends on the moment.
         """
         found: dict[str, Memory] = {}
+        observe = self.house.observer()
         for note in self.ask(lambda cache: cache.notes("memory")):
             if note.memory is None:
                 continue
@@ -360,9 +377,7 @@ class Shelf:
                 if fresh.memory is not None:
                     found[note.path] = fresh.memory
             else:
-                found[note.path] = self.house.observed(
-                    note.memory, note.id, note.body_hash, note.mark.mtime_ns
-                )
+                found[note.path] = observe(note.memory, note.id, note.body_hash, note.mark.mtime_ns)
         return found
 
     def needs_writing(self, path: str) -> bool:

@@ -145,10 +145,21 @@ class Journal:
 
     def last_known(self, id: str) -> LastWrite | None:
         """The newest program write of the note with this id, None when no journal tells of one."""
+        return self.last_writes()(id)
+
+    def last_writes(self) -> Callable[[str], LastWrite | None]:
+        """`last_known` as of now, for asking after many notes without looking at the journals again."""
         with self._guard:
             self._refresh_all()
-            found = [reader.last_write(id) for reader in self._readers.values()]
-        return max((write for write in found if write is not None), key=lambda write: write.at, default=None)
+            readers = list(self._readers.values())
+
+        def newest(id: str) -> LastWrite | None:
+            found = (reader.last_write(id) for reader in readers)
+            return max(
+                (write for write in found if write is not None), key=lambda write: write.at, default=None
+            )
+
+        return newest
 
     def is_older(self) -> bool:
         """Whether the journal lacks the operation this machine last began: an older copy took its place."""

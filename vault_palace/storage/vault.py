@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from vault_palace.core import places
 from vault_palace.core.changes import Mark as Mark
 from vault_palace.core.errors import NotFound, PathViolation
-from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, STATE, Layer, Problem
+from vault_palace.core.model import ARCHIVE, OLD_POLICY, POLICY_NOTE, STATE, SYSTEM, Layer, Problem
 from vault_palace.storage import files
 
 MARKS = (POLICY_NOTE, OLD_POLICY, Layer.SHALLOW.folder)  # any of them makes a folder a palace
@@ -268,6 +268,11 @@ def find_palace(root: Path | str) -> Vault:
         )
     if not os.path.isdir(place):
         raise PathViolation(f"{place} is a file, not a vault.", path=str(place))
+    outer = _palace_around(place)
+    if outer is not None:
+        raise PathViolation(
+            f"{place} lies inside the palace {outer}.", hint=f"Name that folder: {outer}.", path=str(place)
+        )
     if palace_mark(place) is not None:
         return Vault(place)
     try:
@@ -286,6 +291,15 @@ def find_palace(root: Path | str) -> Vault:
         hint=f"Did you mean {around}?" if around else "`vault-palace init` says what it would add to it.",
         path=str(place),
     )
+
+
+def _palace_around(place: Path) -> Path | None:
+    """The palace in one of whose own folders *place* lies; the archive looks like a palace itself."""
+    own = {ARCHIVE, SYSTEM, STATE, *(layer.folder for layer in Layer)}
+    for above in place.parents:
+        if place.relative_to(above).parts[0] in own and palace_mark(above) is not None:
+            return above
+    return None
 
 
 def new_palace(root: Path | str) -> Path:
