@@ -233,3 +233,16 @@ def test_every_heading_of_the_outline_is_known(parts: list[str]) -> None:
             answers.append(str(refused))
 
     assert all(answers)
+
+
+def test_fs_11_an_enormous_text_is_counted_by_its_beginning() -> None:
+    whole = tokens("granite and basalt " * 100_000)
+
+    assert abs(whole - 4 * tokens("granite and basalt " * 25_000)) <= whole / 100
+
+
+def test_fs_11_blanks_do_not_fill_an_answer_for_nothing() -> None:
+    kept, cut_off = cut("x\n" + " " * 5_000_000 + "y", 100)
+
+    assert cut_off
+    assert len(kept) <= 100 * 64

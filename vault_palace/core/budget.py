@@ -84,7 +84,7 @@ _BLOCKS = (
 _STARTS = [start for start, _ in _BLOCKS]
 _COMMON_HAN = 0.92
 # A single blank belongs to what stands behind it, but not to a number; so does mostly a single mark.
-_FIXED = {"digits": 1.0, "break": 1.0, "blank": 0.0, "space": 1.0, "joined": 0.62, "control": 1.0}
+_FIXED = {"digits": 1.0, "blank": 0.0, "joined": 0.62, "control": 1.0}
 
 
 @cache
@@ -105,6 +105,8 @@ def _weight(piece: re.Match[str]) -> float:
             return 1.0
         # A rule drawn with one sign is a token for every sixteen; a mixture shares few.
         return 1.0 + len(text) / 16 if text == text[0] * len(text) else 0.66 * len(text)
+    if kind in {"space", "break"}:
+        return 1.0 + len(text) // 64  # longer runs of white space than this are no single token
     if kind == "other":
         return _COMMON_HAN if text in _common_han() else _BLOCKS[bisect_right(_STARTS, ord(text)) - 1][1]
     return _FIXED[kind]
@@ -118,9 +120,14 @@ def _word(text: str) -> float:
     return _WORD[count] if count <= most else _WORD[most] + _FURTHER_LETTER * (count - most)
 
 
+# What is longer than any budget is not walked to its end: the rest is taken to cost what the beginning does.
+_WALKED = 400_000
+
+
 def tokens(text: str) -> int:
     """About how many tokens *text* costs a model, rather too many than too few; 0 for an empty text."""
-    return ceil(sum(map(_weight, _PIECE.finditer(text))))
+    cost = sum(map(_weight, _PIECE.finditer(text, 0, _WALKED)))
+    return ceil(cost * max(1.0, len(text) / _WALKED))
 
 
 # What changes or joins the character before it; U+200D joins the one behind it as well, and letters that
@@ -173,7 +180,8 @@ class Heading:
     path: tuple[str, ...]  # titles from the outermost heading to this one
 
 
-_MD = MarkdownIt("commonmark", {"html": True})
+# Headings are blocks; what stands inside a paragraph would cost seconds in a note that is all brackets.
+_MD = MarkdownIt("commonmark", {"html": True}).disable("inline")
 
 
 def _headings(text: str) -> list[Heading]:
