@@ -309,6 +309,7 @@ PATHOLOGICAL: dict[str, str | bytes] = {
 CUT = {"one line", "han", "markdown", "nested", "keys"}  # read only in part, and said to be
 PATIENT = """
 import json, resource, sys
+from datetime import UTC, datetime
 from pathlib import Path
 from vault_palace.core.errors import VaultError
 from vault_palace.services.palace import Palace, PalaceSettings
