@@ -124,7 +124,7 @@ def _listed(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
-    """The memories that *supersedes* names, each once."""
+    """The memories that *supersedes* names, each once, when nobody is typing in them."""
     found: dict[str, Note] = {}
     for name in _listed(supersedes):
         note = finding.find(house, name)
@@ -135,7 +135,8 @@ def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
                 argument="supersedes",
             )
         found[note.path] = note
-    return list(found.values())
+    quiet.wait_quiet(house, list(found))
+    return [house.look(path) for path in found]
 
 
 def _superseding(house: House, note: Note, older: list[Note]) -> list[Value]:
