@@ -39,7 +39,7 @@ from vault_palace.services.zones import zone_of
 from vault_palace.storage import files, operations
 from vault_palace.storage.journal import Journal
 from vault_palace.storage.lock import WriteLock
-from vault_palace.storage.operations import Operation, Step
+from vault_palace.storage.operations import Operation, Recovered, Step
 from vault_palace.storage.records import NoteFact
 from vault_palace.storage.vault import Stored, Vault, find_palace
 from vault_palace.storage.versions import Versions, prepare_state
@@ -157,6 +157,8 @@ class House:
         self._applied: tuple[Policy | None, str] = (None, "")
         self._destructive: deque[datetime] = deque()
         self.touches: dict[str, datetime] = {}
+        self.recovered: tuple[Recovered, ...] = ()  # what the start found unfinished, until it is told
+        self.outside: dict[str, int] = {}
         self.shelf = Shelf(self)
 
     @classmethod
@@ -454,6 +456,15 @@ class House:
         """Whether dates go without quotes: only after `init`. Sediment Palace's server ends on a bare one."""
         return self.vault.exists(POLICY_NOTE)
 
+    def see_outside(self, path: str, stored: Stored) -> None:
+        """Remember when *path* was last changed outside: by bytes that no journal line accounts for.
+
+        The file's time alone would forget it as soon as the program writes a line into the note.
+        """
+        newest = self.outside.get(path, -1)
+        if stored.mark.mtime_ns > newest and not self.journal.accounts_for(stored.fingerprint):
+            self.outside[path] = stored.mark.mtime_ns
+
     def new_id(self) -> str:
         return f"mem_{secrets.token_hex(6)}"
 
@@ -464,6 +475,8 @@ class House:
         steps: list[Step] = []
         facts: list[NoteFact] = []
         for edit in edits:
+            if edit.before is not None:
+                self.see_outside(edit.path, edit.before)
             if isinstance(edit, Move):
                 steps.append(
                     Step(kind="move", path=edit.path, to=edit.to, before=edit.before.data, after=edit.data)

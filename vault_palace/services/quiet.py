@@ -22,11 +22,11 @@ def attended(house: House, note: Note, *, body: bool) -> str:
     *body*: the change replaces the body, moves, archives or renames the note.
     """
     policy, now = house.policy(), house.now()
-    age = seconds_since(note.stored.mark.mtime_ns, now)
-    if age >= max(policy.quiet_seconds, policy.settle_minutes * 60):
+    house.see_outside(note.path, note.stored)
+    changed_ns = house.outside.get(note.path)
+    if changed_ns is None:
         return ""
-    if house.journal.accounts_for(note.stored.fingerprint):
-        return ""
+    age = seconds_since(changed_ns, now)
     if age < policy.quiet_seconds:
         return "it was changed outside a moment ago"
     if body and age < policy.settle_minutes * 60 and note.path in open_notes(house.vault):
@@ -70,13 +70,13 @@ def touch(house: House, note: Note) -> None:
         return
     with house.guard:
         house.touches[note.path] = house.now()
-    flush_touches(house, only=note.path)
+    flush_touches(house)
 
 
-def flush_touches(house: House, only: str | None = None) -> None:
-    """Write the uses that still wait. What cannot be written now goes on waiting."""
+def flush_touches(house: House) -> None:
+    """Write the uses that wait. What cannot be written now goes on waiting."""
     with house.guard:
-        waiting = [(path, at) for path, at in house.touches.items() if only in (None, path)]
+        waiting = list(house.touches.items())
     for path, at in waiting:
         try:
             done = _write_touch(house, path, at)

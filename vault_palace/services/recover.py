@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from vault_palace.core.errors import LockTimeout, StorageFailed
 from vault_palace.services.answers import RecoverAnswer, RecoveredAnswer
 from vault_palace.services.house import House
 from vault_palace.storage import files, operations
 from vault_palace.storage.journal import old_operations
+from vault_palace.storage.lock import WriteLock
+
+
+START_SECONDS = 5.0  # how long a start waits for another process that writes
 
 
 def recover(house: House) -> RecoverAnswer:
@@ -15,7 +22,10 @@ def recover(house: House) -> RecoverAnswer:
     """
     house.writable()
     with house.locked():
-        found = operations.recover(house.vault, house.journal, house.versions)
+        now = operations.recover(house.vault, house.journal, house.versions)
+    # What the start of this process ended is told as well, once: nobody else could say it.
+    found = list({item.op: item for item in (*house.recovered, *now)}.values())
+    house.recovered = ()
     if found:
         house.refresh(if_older=0)
     recovered = [
@@ -57,8 +67,11 @@ def recover(house: House) -> RecoverAnswer:
 
 
 def at_start(house: House) -> None:
-    """Recover what this machine left unfinished; a vault where that is not the case is not written to."""
+    """Recover what this machine left unfinished; a vault where that is not the case is not written to.
+
+    Who cannot write now, because another process does or the disk is full, starts all the same.
+    """
     if not house.journal.unfinished() and not any(files.leftovers(house.vault.root)):
         return
-    with house.locked():
-        operations.recover(house.vault, house.journal, house.versions)
+    with contextlib.suppress(LockTimeout, StorageFailed), WriteLock(house.vault, timeout=START_SECONDS):
+        house.recovered = tuple(operations.recover(house.vault, house.journal, house.versions))

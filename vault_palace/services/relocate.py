@@ -9,6 +9,7 @@ from vault_palace.core import links, names, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import (
     BudgetExceeded,
+    Busy,
     Conflict,
     Exists,
     InvalidArguments,
@@ -31,13 +32,24 @@ class Moved:
     left: tuple[str, ...]
 
 
+class _Edited(Busy):
+    """Notes that link to the moved one are being edited: they have to be quiet first."""
+
+    def __init__(self, notes: dict[str, str]) -> None:
+        path, reason = next(iter(notes.items()))
+        super().__init__(f"{path} links to it and is being edited: {reason}.", hint="Retry later.", path=path)
+        self.paths = list(notes)
+
+
 def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) -> Moved:
     """Take *note* to the free place *to* with *text*, rewriting each link that would break (SPEC §3).
 
-    One operation: all or nothing. A referrer that cannot be written is left and listed.
+    One operation: all or nothing. A referrer that cannot be written is left and listed. `_Edited` when a
+    person is at work in one: rewriting the paragraph they type in would lose their words (SPEC §6.3).
     """
     edits: list[Put | Move] = []
     left: list[str] = []
+    edited: dict[str, str] = {}
     rewritten = 0
     if house.shelf.links_may_change(note.path, to):
         before, after = house.shelf.resolvers(note.path, to)
@@ -66,7 +78,12 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
                 left.append(f"{path}: {hindrance}")
                 continue
             rewritten += done.changed
+            in_body = not done.text.endswith(other.header.body)
+            if reason := quiet.attended(house, other, body=in_body):
+                edited[path] = reason
             edits.append(Put(path=path, before=other.stored, data=_kept_up(house, other, done.text)))
+    if edited:
+        raise _Edited(edited)
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
     house.perform(verb, edits, why=why)
     return Moved(path=to, rewritten=rewritten, left=tuple(left))
@@ -123,6 +140,9 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
             with house.locked():
                 done = carry(house, note, to, text, verb="move", why=f"moved to {layer.value}")
         except NoteChanged:
+            continue
+        except _Edited as error:
+            quiet.wait_quiet(house, error.paths, body=True)
             continue
         return MoveAnswer(
             source=note.path,
@@ -192,6 +212,9 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
                 done = carry(house, note, to, text, verb="purge", why=why)
         except (NoteChanged, Exists):
             continue
+        except _Edited as error:
+            quiet.wait_quiet(house, error.paths, body=True)
+            continue
         return PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
 
@@ -219,6 +242,9 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
             with house.locked():
                 done = carry(house, note, to, text, verb="restore", why="restored")
         except (NoteChanged, Exists):
+            continue
+        except _Edited as error:
+            quiet.wait_quiet(house, error.paths, body=True)
             continue
         return RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
