@@ -16,7 +16,7 @@ from vault_palace.core.linkscan import (
     tags,
     unquoted_links,
 )
-from vault_palace.core.linktext import Kind, Link
+from vault_palace.core.linktext import Kind, Link, split_wikilink
 from vault_palace.core.propertylinks import Unquoted
 from vault_palace.core.relink import Rewritten, rewrite, rewritten
 from vault_palace.core.resolve import Resolver, link_key, link_to
@@ -38,6 +38,7 @@ __all__ = [
     "rewrite",
     "rewritten",
     "scan",
+    "split_wikilink",
     "tags",
     "unquoted_links",
 ]

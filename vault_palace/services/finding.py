@@ -35,6 +35,7 @@ def _by_path(house: House, path: str) -> Note:
     try:
         return house.look(place)
     except NotFound:
+        house.present()
         stem = places.stem_and_extension(place.rpartition("/")[2])[0]
         try:
             house.refresh(if_older=0)
@@ -51,6 +52,7 @@ def _unique(house: House, given: str, what: str, ask: Callable[[], list[str]]) -
         house.refresh(if_older=0)
         found = ask()
     if not found:
+        house.present()
         raise NotFound(f"No note has the {what} {given!r}.", hint="Search for it.", **{what: given})
     if len(found) > 1:
         raise Conflict(
@@ -67,12 +69,28 @@ def find(house: House, name: str) -> Note:
     for title in dict.fromkeys((name, name.strip())):
         if house.shelf.paths_named(title) or house.shelf.paths_aliased(title):
             return one(house, title=title)
-    clean = name.strip().removeprefix("[[").removesuffix("]]").split("|")[0].split("#")[0].strip()
-    if not clean:
+    text = name.strip()
+    bracketed = text.startswith("[[") and text.endswith("]]")
+    linked = links.split_wikilink(text[2:-2] if bracketed else text).path
+    if not linked:
         raise InvalidArguments(f"{name!r} names no note.", hint="Give a title or a path.")
-    if "/" in clean or clean.casefold().endswith(".md"):
-        return one(house, path=clean)
-    return one(house, title=clean)
+    resolver = house.shelf.resolver()
+    if bracketed and ("/" in linked or len(resolver.candidates(linked)) == 1):
+        target = resolver.resolve(linked, "")
+        if target is not None and places.is_note(target):
+            return house.look(target)
+    if bracketed or linked == text:
+        return _named(house, linked)
+    try:
+        return _named(house, text)  # outside of brackets a `#` may be part of the name (WL-13)
+    except NotFound:
+        return _named(house, linked)
+
+
+def _named(house: House, name: str) -> Note:
+    if "/" in name or name.casefold().endswith(".md"):
+        return one(house, path=name)
+    return one(house, title=name)
 
 
 def memory_note(house: House, path: str) -> Note:
@@ -127,6 +145,16 @@ def name_taken(house: House, stem: str, besides: str = "") -> bool:
     """
     others = [*house.shelf.paths_named(stem), *house.shelf.resolver().candidates(stem)]
     return any(path != besides and places.kind(path) != "conflict" for path in others)
+
+
+def still_free(house: House, path: str, besides: str = "") -> None:
+    """Raise `Exists` when the base name of *path* was taken meanwhile. The lock must be held.
+
+    A free name is found before the lock is taken, and another process may have been quicker.
+    """
+    house.shelf.renew_names()
+    if name_taken(house, places.stem_and_extension(path.rpartition("/")[2])[0], besides):
+        raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
 
 
 def refuse_taken(house: House, path: str) -> None:
