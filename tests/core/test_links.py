@@ -638,3 +638,61 @@ def _without_spots(text: str) -> str:
     for link in reversed(links.find(text)):
         text = text[: link.spot[0]] + text[link.spot[1] :]
     return text
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "left"),
+    [
+        ("[[Old]]\n", "New.md", ()),
+        ("first\n\na lone ` and [[Old]]\n", "tick`s.md", (3,)),  # its mark would begin code
+        ("a lone ` and [[Old]]\n\n[[Old]]\n", "tick`s.md", (1,)),  # the other paragraph has none
+        ("---\nup: [[Old]]\n---\n[[Old]]\n", "B]x.md", (2, 4)),
+        ("[[None]]\n", "New.md", ()),
+    ],
+)
+def test_a_link_that_no_text_can_keep_true_is_named_by_its_line(
+    text: str, new: str, left: tuple[int, ...]
+) -> None:
+    before = Resolver(["Old.md", "a.md"])
+    moved = {"Old.md": new}
+
+    done = links.rewritten(
+        text, old_source="a.md", new_source="a.md", before=before, after=before.after(moved), moved=moved
+    )
+
+    assert done.left == left
+    assert not done.cut
+
+
+def test_a_note_that_is_not_read_to_its_end_is_said_to_be_cut() -> None:
+    before = Resolver(["Old.md", "a.md"])
+    moved = {"Old.md": "New.md"}
+
+    done = links.rewritten(
+        "[[Old]]\n" + "> text\n" * (linkscan.MOST_LINES + 1) + "<b>\n[[Old]]\n",
+        old_source="a.md",
+        new_source="a.md",
+        before=before,
+        after=before.after(moved),
+        moved=moved,
+    )
+
+    assert done.text.startswith("[[New]]\n")
+    assert (done.changed, done.left, done.cut) == (1, (), True)
+
+
+def test_a_property_without_quotes_is_kept_true_when_another_note_takes_its_name() -> None:
+    """FM-28 meets WL-09: the name is given to a note that is nearer, and the property means the old one."""
+    before = Resolver(["b/Old.md", "a/New.md", "a/x.md"])
+    moved = {"a/New.md": "a/Old.md"}
+
+    text, changed = links.rewrite(
+        "---\nup: [[Old]]\n---\n",
+        old_source="a/x.md",
+        new_source="a/x.md",
+        before=before,
+        after=before.after(moved),
+        moved=moved,
+    )
+
+    assert (text, changed) == ("---\nup: [[b/Old]]\n---\n", 1)

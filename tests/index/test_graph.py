@@ -201,3 +201,31 @@ def test_any_way_of_changes_leads_to_the_same_cache_as_building_it_anew(
         assert [hit.path for hit in one.hits] == [hit.path for hit in two.hits]
         assert [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in two.hits])
         assert grown.troubles() == ()
+
+
+def test_a_link_without_quotes_holds_its_note_by_the_name_and_counts_nowhere(cache: Cache) -> None:
+    """FM-28: whoever renames the note finds the property; for the graph it is no link."""
+    cache.put(a_note(A, unquoted=(("b", "b"), ("01_Shallow/B", "b"), ("gone", "gone"))))
+    cache.put(a_note(B))
+    graph = Graph(cache)
+
+    assert graph.referrers_by_key(["b"]) == (A,)
+    assert (graph.backlinks(B), graph.incoming(B), graph.unresolved()) == ((), (), ())
+    assert graph.orphans() == (A, B)
+    assert cache.get(A) == a_note(
+        A, text="", mark=cache.marks()[A], unquoted=(("b", "b"), ("01_Shallow/B", "b"), ("gone", "gone"))
+    )
+
+
+@pytest.mark.parametrize("then", ["quoted", "removed", "cleared"])
+def test_a_link_without_quotes_is_forgotten_with_its_note(cache: Cache, then: str) -> None:
+    cache.put(a_note(A, unquoted=(("b", "b"),)))
+
+    if then == "quoted":
+        cache.put(a_note(A))
+    elif then == "removed":
+        cache.remove(A)
+    else:
+        cache.clear()
+
+    assert Graph(cache).referrers_by_key(["b"]) == ()
