@@ -815,6 +815,40 @@ def test_a_referrer_that_cannot_be_rewritten_is_named(
         assert f"{L1}/odd.md" in {path for path, _ in codes(palace, "unresolved_link")} or case == "not UTF-8"
 
 
+def test_every_verb_that_moves_names_the_links_it_had_to_leave(
+    palace: Palace, clock: Clock, note: Note
+) -> None:
+    for name in ("Old", "Aged"):
+        palace.write("x", title=name, density=0.1)
+    palace.write("x", title="Good", density=0.9)
+    note(f"{L1}/odd.md", f"caf\u00e9 [[{L1}/Old]] [[{L1}/Good.md]] [a]({L1}/Aged.md#h)\n".encode("latin-1"))
+
+    purged = palace.purge(f"{L1}/Old.md", confirm=True)
+    clock.turn(days=17)
+    aged = palace.metabolize(confirm=True, force=True)
+
+    assert "links_left" not in purged  # `01_Shallow/Old` is the tail of the archive's path as well
+    assert aged["archived"] == [f"{ARC}/Aged.md"]
+    assert aged["promoted"] == [f"{L2}/Good.md"]
+    assert f"{L1}/odd.md: not UTF-8" in aged["note"]
+    restored = palace.restore(purged["archived_to"], to_layer="bedrock")
+    assert [f"{L1}/odd.md: not UTF-8" in left for left in restored["links_left"]] == [True]
+    bedrock = palace.purge(restored["restored_to"], confirm=True)
+    assert "links_left" not in bedrock
+
+
+def test_a_dry_run_foresees_the_very_names_of_the_run(palace: Palace, clock: Clock, note: Note) -> None:
+    """WL-21, WL-09: an extension in capitals, and a name that another note has as well."""
+    when = "---\ndensity: 0.6\ncreated: 2031-01-01\nlast_touched: 2031-02-28T12:00:00\n---\n"
+    note(f"{L1}/Old.MD", when)
+    note(f"{L1}/Daily.md", when)
+    note("_Archive/02_Sediment/Daily.md", "x\n")
+
+    foreseen = palace.metabolize(dry_run=True)
+
+    assert palace.metabolize(confirm=True)["promoted"] == foreseen["promoted"]
+
+
 def test_a_note_too_large_to_be_read_for_links_is_flagged(palace: Palace, note: Note) -> None:
     note(f"{L1}/large.md", "> text\n" * 30_000 + "<b>\n[[Gone]]\n")
 

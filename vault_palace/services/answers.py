@@ -111,12 +111,14 @@ class PurgeAnswer(TypedDict):
     path: str
     archived_to: str
     reason: str
+    links_left: NotRequired[list[str]]  # as in MoveAnswer
 
 
 class RestoreAnswer(TypedDict):
     path: str
     restored_to: str
     layer: str
+    links_left: NotRequired[list[str]]  # as in MoveAnswer
 
 
 class MoveAnswer(TypedDict):

@@ -17,6 +17,8 @@ from vault_palace.services import finding, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
 from vault_palace.services.house import House, Put
 
+LEFT_SHOWN = 5  # of the links that a run had to leave
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -28,6 +30,7 @@ class _Run:
     archived: list[str] = field(default_factory=list)
     decaying: list[str] = field(default_factory=list)
     skipped: list[SkippedAnswer] = field(default_factory=list)
+    links_left: list[str] = field(default_factory=list)
     cancelled: bool = False
 
 
@@ -103,7 +106,8 @@ def _foreseen(house: House, plan: Plan) -> _Run:
         if decision.to == ARCHIVE:
             run.archived.append(relocate.archive_place(house, decision.path))
         elif decision.to is not None:
-            run.promoted.append(_promoted_path(decision))
+            to = finding.free_place(house, _promoted_path(decision), besides=decision.path)
+            run.promoted.append(to)
         elif decision.after.status is Status.DECAYING:
             run.decaying.append(decision.path)
     return run
@@ -175,11 +179,13 @@ def _act(
                     why=fresh.reason,
                 )
                 run.archived.append(done.path)
+                run.links_left += done.left
             elif fresh.to is not None:
                 text = house.with_memory(note, note.editable, fresh.after, {})
                 to = finding.free_place(house, _promoted_path(fresh), besides=note.path)
                 done = relocate.carry(house, note, to, text, verb="promote", why=fresh.reason)
                 run.promoted.append(done.path)
+                run.links_left += done.left
             else:
                 text = house.with_memory(note, note.editable, fresh.after, {})
                 if text != note.text:
@@ -200,6 +206,10 @@ def _answer(run: _Run, plan: Plan, scanned: int, left: int, *, dry_run: bool) ->
     notes = [f"{plan.brake}: their archiving waits; force: true lets them go."] if plan.brake else []
     if left:
         notes.append(f"max_metabolize_scan in policy.yaml leaves {left} notes for the next run.")
+    if run.links_left:
+        more = len(run.links_left) - LEFT_SHOWN
+        others = f"; {more} more" if more > 0 else ""
+        notes.append(f"Links left as they were: {'; '.join(run.links_left[:LEFT_SHOWN])}{others}.")
     told = [
         shown(decision)
         for decision in plan.decisions

@@ -215,7 +215,10 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
         except _Edited as error:
             quiet.wait_quiet(house, error.paths, body=True)
             continue
-        return PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
+        purged = PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
+        if done.left:
+            purged["links_left"] = list(done.left)
+        return purged
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
 
 
@@ -246,7 +249,10 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
         except _Edited as error:
             quiet.wait_quiet(house, error.paths, body=True)
             continue
-        return RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)
+        restored = RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)
+        if done.left:
+            restored["links_left"] = list(done.left)
+        return restored
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
 
 

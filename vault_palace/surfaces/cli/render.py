@@ -149,11 +149,13 @@ def decisions(rows: Sequence[DecisionAnswer], title: str = "") -> Table:
 def purged(answer: PurgeAnswer) -> list[Block]:
     """Where the note went, and how it comes back."""
     back = f"vault-palace restore {shlex.quote(answer['archived_to'])}"
-    return [Says(f"Archived {answer['path']} to {answer['archived_to']}", GOOD), Says(f"Back: {back}", FAINT)]
+    said: list[Block] = [Says(f"Archived {answer['path']} to {answer['archived_to']}", GOOD)]
+    return [*said, Says(f"Back: {back}", FAINT), *_left(answer.get("links_left", []))]
 
 
 def restored(answer: RestoreAnswer) -> list[Block]:
-    return [Says(f"Restored {answer['path']} to {answer['restored_to']}", GOOD)]
+    said: list[Block] = [Says(f"Restored {answer['path']} to {answer['restored_to']}", GOOD)]
+    return said + _left(answer.get("links_left", []))
 
 
 def moved(answer: MoveAnswer) -> list[Block]:
@@ -161,7 +163,11 @@ def moved(answer: MoveAnswer) -> list[Block]:
     said: list[Block] = [Says(f"Moved {answer['source']} to {answer['destination']}", GOOD)]
     if answer["links_rewritten"]:
         said.append(Says(f"Links rewritten: {answer['links_rewritten']}", FAINT))
-    return said + [Says(f"Not rewritten: {left}", WARN) for left in answer["links_left"]]
+    return said + _left(answer["links_left"])
+
+
+def _left(links: Sequence[str]) -> list[Block]:
+    return [Says(f"Not rewritten: {left}", WARN) for left in links]
 
 
 def recovered(answer: RecoverAnswer) -> list[Block]:

@@ -185,19 +185,25 @@ def metabolize(answer: Answer) -> str:
 
 
 def purge(answer: Answer) -> str:
-    return f"Archived {answer['path']} as {answer['archived_to']}; restore_memory brings it back."
+    return _lines(
+        f"Archived {answer['path']} as {answer['archived_to']}; restore_memory brings it back.", _left(answer)
+    )
 
 
 def restore(answer: Answer) -> str:
-    return f"Restored {answer['path']} to {answer['restored_to']} ({answer['layer']})."
+    return _lines(f"Restored {answer['path']} to {answer['restored_to']} ({answer['layer']}).", _left(answer))
 
 
 def move(answer: Answer) -> str:
     rewritten = _count(answer["links_rewritten"], "link")
     return _lines(
         f"Moved {answer['source']} to {answer['destination']}; {rewritten} rewritten.",
-        [f"Link left as it was: {line(item)}" for item in answer["links_left"]],
+        _left(answer),
     )
+
+
+def _left(answer: Answer) -> list[str]:
+    return [f"Link left as it was: {line(item)}" for item in answer.get("links_left", ())]
 
 
 def read_map(answer: Answer) -> str:

@@ -188,8 +188,10 @@ _ROWS: Mapping[str, _Row] = {
         cuts=("decaying", "waiting", "skipped", "promoted", "archived", "decisions"),
         told="note",
     ),
-    "purge_memory": _Row(run=_purge, show=render.purge, answers=(answers.PurgeAnswer,)),
-    "restore_memory": _Row(run=_restore, show=render.restore, answers=(answers.RestoreAnswer,)),
+    "purge_memory": _Row(run=_purge, show=render.purge, answers=(answers.PurgeAnswer,), cuts=("links_left",)),
+    "restore_memory": _Row(
+        run=_restore, show=render.restore, answers=(answers.RestoreAnswer,), cuts=("links_left",)
+    ),
     "move_file": _Row(
         run=_move, show=render.move, answers=(answers.MoveAnswer,), cuts=("links_left",), budget=2_000
     ),
