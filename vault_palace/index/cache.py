@@ -143,7 +143,8 @@ class Cache:
             sql.set_basis(db, basis)
             return bool(known)
 
-        return self._write(act)
+        # Asked at every start, which shall not wait for another process that writes.
+        return self._read(sql.basis) != basis and self._write(act)
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
@@ -159,6 +160,22 @@ class Cache:
             self._questioned.update((key, key.removesuffix(".md")))
 
     # --- asking ---
+
+    def edition(self) -> tuple[int, int]:
+        """Differs from before when another file took this one's place, or another process wrote to it.
+
+        What was kept in memory of the cache holds only as long as this is the same.
+        """
+        with self._lock, self._guarded():
+            self._notice_replacement()
+            (foreign,) = self._alive().execute("PRAGMA data_version").fetchone()
+            return self._generation, int(foreign)
+
+    def is_same_file(self, edition: tuple[int, int]) -> bool:
+        """Whether the file of that `edition` is still the one in use; never waits for a writer."""
+        with self._guarded():
+            self._notice_replacement()
+        return edition[0] == self._generation
 
     def marks(self) -> dict[str, Mark]:
         """All known files with their marks."""

@@ -34,6 +34,7 @@ def read_map(house: House, max_tokens: int | None = None) -> MapAnswer:
     try:
         note = house.look(MAP_NOTE)
     except NotFound:
+        house.present()
         return MapAnswer(map="", truncated=False)
     text, truncated = budget.cut(note.text or "", max_tokens or MAP_TOKENS)
     return MapAnswer(map=text, truncated=truncated)

@@ -157,6 +157,16 @@ def still_free(house: House, path: str, besides: str = "") -> None:
         raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
 
 
+def still_free(house: House, path: str, besides: str = "") -> None:
+    """Raise `Exists` when the base name of *path* was taken meanwhile. The lock must be held.
+
+    A free name is found before the lock is taken, and another process may have been quicker.
+    """
+    house.shelf.renew_names()
+    if name_taken(house, places.stem_and_extension(path.rpartition("/")[2])[0], besides):
+        raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
+
+
 def refuse_taken(house: House, path: str) -> None:
     """Raise `Exists` with the rev of what stands at *path*, whatever its case; else return."""
     folder, _, name = path.rpartition("/")

@@ -22,7 +22,9 @@ from vault_palace.core import frontmatter, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import (
+    Exists,
     MalformedNote,
+    NotFound,
     PathViolation,
     PolicyViolation,
     RateLimited,
@@ -41,7 +43,7 @@ from vault_palace.storage.journal import Journal
 from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.operations import Operation, Recovered, Step
 from vault_palace.storage.records import NoteFact
-from vault_palace.storage.vault import Stored, Vault, find_palace
+from vault_palace.storage.vault import Stored, Vault, find_palace, palace_mark
 from vault_palace.storage.versions import Versions, prepare_state
 
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
@@ -236,8 +238,18 @@ class House:
             return "read-only"
         return "palace" if self.vault.exists(POLICY_NOTE) else "sediment-palace"
 
+    def present(self) -> None:
+        """Refuse when the vault is not at its place any more: a missing disk has neither notes nor room."""
+        if palace_mark(self.vault.root) is None:
+            raise NotFound(
+                f"The vault is not at {self.vault.root} any more.",
+                hint="Was it moved, or is a disk not mounted? Bring it back, then repeat the call.",
+                path=str(self.vault.root),
+            )
+
     def writable(self) -> None:
-        """Refuse when the vault may only be read."""
+        """Refuse when the vault may only be read, or is not there."""
+        self.present()
         if self.read_only():
             raise PolicyViolation(
                 "The vault is read-only here.",
@@ -265,9 +277,13 @@ class House:
             self._destructive.append(now)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the vault's write lock, after finishing what a killed process of this machine left behind."""
-        with self._lock:
+    def locked(self, timeout: float | None = None) -> Iterator[None]:
+        """Hold the vault's write lock, after finishing what a killed process of this machine left behind.
+
+        *timeout* is how many seconds to wait for it, for whom that is not worth the usual patience.
+        """
+        self.present()
+        with self._lock if timeout is None else WriteLock(self.vault, timeout=timeout):
             if any(entry.state == "begin" for entry in self.journal.unfinished()):
                 operations.recover(self.vault, self.journal, self.versions, sweep=False)
             yield
@@ -524,13 +540,25 @@ def machine_id(state_dir: Path | None) -> str:
     if state_dir is None:
         return "local"
     place = state_dir / "machine-id"
-    try:
-        found = files.read_bytes(place).decode("ascii").strip()
-        if found:
-            return found
-    except (VaultError, UnicodeDecodeError):
-        pass
+    if known := _named_there(place):
+        return known
     made = f"m{secrets.token_hex(6)}"
     files.make_folders(state_dir, 0o700)
-    files.write_state(place, made.encode("ascii"), durable=True)
+    staged = files.stage(place, made.encode("ascii"), 0o600)
+    try:
+        # Several agents start at once: whoever comes second takes the first one's name, since nobody else
+        # would ever recover what was begun under a name of their own.
+        files.put(staged, place, expect=None)
+    except Exists:
+        files.discard(staged)
+        if known := _named_there(place):
+            return known
+        files.write_state(place, made.encode("ascii"), durable=True)  # what is there is no name
     return made
+
+
+def _named_there(place: Path) -> str:
+    try:
+        return files.read_bytes(place).decode("ascii").strip()
+    except (VaultError, UnicodeDecodeError):
+        return ""

@@ -51,7 +51,7 @@ class Palace:
     def close(self) -> None:
         """Write what is still to be written and let the cache go."""
         try:
-            quiet.flush_touches(self.house)
+            quiet.flush_touches(self.house, quiet.LEAVING_SECONDS)
         finally:
             self.house.close()
 

@@ -14,6 +14,8 @@ from vault_palace.services.house import House, Note, Put
 # How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
 PATIENCE_SECONDS = 10.0
 LOOK_SECONDS = 0.2
+# How long a use waits for another writer before it is put off, and before it is given up at the end.
+TOUCH_SECONDS, LEAVING_SECONDS = 0.2, 2.0
 
 
 def attended(house: House, note: Note, *, body: bool) -> str:
@@ -73,14 +75,16 @@ def touch(house: House, note: Note) -> None:
     flush_touches(house)
 
 
-def flush_touches(house: House) -> None:
+def flush_touches(house: House, patience: float = TOUCH_SECONDS) -> None:
     """Write the uses that wait. What cannot be written now goes on waiting."""
     with house.guard:
         waiting = list(house.touches.items())
     for path, at in waiting:
         try:
-            done = _write_touch(house, path, at)
-        except (Busy, Conflict, LockTimeout):
+            done = _write_touch(house, path, at, patience)
+        except LockTimeout:
+            return
+        except (Busy, Conflict):
             done = False
         except VaultError:
             done = True  # gone, malformed or not writable: a use is not worth an error
@@ -90,7 +94,7 @@ def flush_touches(house: House) -> None:
                     del house.touches[path]
 
 
-def _write_touch(house: House, path: str, at: datetime) -> bool:
+def _write_touch(house: House, path: str, at: datetime, patience: float) -> bool:
     note = house.look(path)
     if note.memory is None or note.kind != "memory":
         return True
@@ -103,7 +107,7 @@ def _write_touch(house: House, path: str, at: datetime) -> bool:
         return True
     text = house.with_memory(note, note.editable, after, {})
     if text != note.text:
-        with house.locked():
+        with house.locked(patience):
             house.perform(
                 "touch", [Put(path=path, before=note.stored, data=text.encode("utf-8"))], why="read"
             )

@@ -12,6 +12,7 @@ from vault_palace.core.dates import show_day
 from vault_palace.core.errors import BudgetExceeded, InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.linktext import encode
 from vault_palace.index import search as searching
+from vault_palace.index.cache import CacheBusy
 from vault_palace.services import finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
 from vault_palace.services.house import House, Note
@@ -141,7 +142,8 @@ def search(
     # Sediment Palace's limit, where it is in force; the cursor brings what is over it.
     limit = min(limit, house.policy().max_search_matches or limit)
     chosen = finding.layer_named(layer) if layer else None
-    house.refresh()
+    house.present()
+    behind = _catch_up(house)
     place = room or ""
     shelf = house.shelf
     if not shelf.ask(lambda cache: searching.room_exists(cache, place)) and not _on_disk(house, place):
@@ -170,6 +172,8 @@ def search(
     note, following = hits.hint, hits.cursor
     if shelf.filling:
         note = f"The index is being filled ({shelf.filling}); more may be found soon. {note}".strip()
+    if behind:
+        note = f"The index is behind, newer notes may be missing: {behind} {note}".strip()
     left = SEARCH_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
     for number, hit in enumerate(hits.hits):
         match = _match(house, hits.terms, hit)
@@ -185,6 +189,15 @@ def search(
     return SearchAnswer(
         room=place, query=query, matches=matches, total=hits.total, cursor=following, note=note
     )
+
+
+def _catch_up(house: House) -> str:
+    """Bring the index in step; why that cannot be now, in words, where what it knows still answers."""
+    try:
+        house.refresh()
+    except CacheBusy as error:
+        return error.message
+    return ""
 
 
 def _on_disk(house: House, room: str) -> bool:

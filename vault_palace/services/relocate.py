@@ -47,6 +47,10 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
     One operation: all or nothing. A referrer that cannot be written is left and listed. `_Edited` when a
     person is at work in one: rewriting the paragraph they type in would lose their words (SPEC §6.3).
     """
+    try:
+        finding.still_free(house, to, besides=note.path)
+    except Exists as error:
+        raise NoteChanged(error.message, hint=error.hint, path=to) from error
     edits: list[Put | Move] = []
     left: list[str] = []
     edited: dict[str, str] = {}

@@ -270,6 +270,7 @@ def _create(
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
                 edits += _superseded(house, older, place, link=f"[[{free}]]")
+                finding.still_free(house, place)
                 house.perform("write", edits, why="created")
         except Exists:
             if named:

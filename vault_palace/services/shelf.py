@@ -43,10 +43,12 @@ class Shelf:
         self.house = house
         self._guard = threading.Lock()  # opening and closing; held for a moment
         self._comparing = threading.RLock()  # one comparison at a time; may be held for long
+        self._naming = threading.RLock()  # who changes the resolver, or copies it; held for a moment
         self._cache: Cache | None = None
         self._resolver: resolve.Resolver | None = None
         self._listing = Listing(house.vault)
         self._marks: dict[str, Mark] | None = None  # what the cache knows, as the last comparison left it
+        self._edition: tuple[int, int] | None = None  # of the cache of which that is true
         self._basis = ""
         self._fresh_at: float | None = None
         self.strays: tuple[Problem, ...] = ()
@@ -90,7 +92,7 @@ class Shelf:
             return question(self.cache)
 
     def _forget(self) -> None:
-        self._resolver = self._marks = self._fresh_at = None
+        self._resolver = self._marks = self._fresh_at = self._edition = None
         self._basis = ""
 
     # -- keeping in step -----------------------------------------------------------------------------------
@@ -98,7 +100,8 @@ class Shelf:
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
         """Compare disk with cache, unless that was done less than *if_older* seconds ago.
 
-        While another thread compares, callers that can do with what is known do not wait for it.
+        While another thread compares, callers that can do with what is known do not wait for it. Nor do they
+        fail because the cache cannot be written now: `lag` says so.
         """
         if self._is_fresh(if_older):
             return
@@ -117,19 +120,25 @@ class Shelf:
             self._fresh_at = time.monotonic()
         except CacheTrouble as error:
             self.lag = str(error)
-            raise
+            if if_older <= 0 or self._resolver is None:
+                raise
         finally:
             self.filling = ""
             self._comparing.release()
 
     def _is_fresh(self, if_older: float) -> bool:
-        return self._fresh_at is not None and time.monotonic() - self._fresh_at < if_older
+        if self._fresh_at is None or time.monotonic() - self._fresh_at >= if_older:
+            return False
+        # A cache that was deleted, or made anew by another process, is empty whatever we knew of it.
+        return self._edition is not None and self.cache.is_same_file(self._edition)
 
     def _compare(self) -> None:
         survey = self.house.vault.survey()
         self.strays = survey.strays
         cache = self.cache
-        known = self._marks if self._marks is not None else cache.marks()
+        edition = cache.edition()
+        remembered = self._marks if edition == self._edition else None
+        known = cache.marks() if remembered is None else remembered
         self._marks = None  # until everything below has succeeded
         changes = compare(known, survey.files)
         self.doubts = ()
@@ -145,10 +154,11 @@ class Shelf:
         if self._basis != basis and cache.settle_on(basis):
             changes = compare({}, survey.files)
         self._basis = basis
-        if changes or self._resolver is None:
+        if changes or self._resolver is None or remembered is None:
             # Names are known before the notes are read, so that nobody waits for the reading to write.
+            # Another process may have told the cache of names that we never saw come.
             hidden = {path for path in changes.removed if _below(path, survey.unreadable)}
-            self._resolver = resolve.Resolver([*survey.files, *hidden])
+            self._know_names([*survey.files, *hidden])
         new = [*changes.added, *changes.modified]
         for start in range(0, len(new), BATCH):
             if len(new) > BATCH:
@@ -157,8 +167,17 @@ class Shelf:
                 for path in new[start : start + BATCH]:
                     self._take(cache, path, survey.files[path])
         self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
+        self._edition = edition
         if set(changes.removed) <= self._gone:
             self._marks = dict(survey.files)
+
+    def _know_names(self, paths: Iterable[str]) -> None:
+        """Begin anew with these names, and those that came while they were gathered."""
+        with self._naming:
+            self._resolver = resolver = resolve.Resolver(paths)
+            self._listing.renew()
+            for path in self._listing.paths():
+                resolver.add(path)
 
     def _take(self, cache: Cache, path: str, mark: Mark) -> None:
         if not places.is_note(path.rpartition("/")[2]):
@@ -215,12 +234,12 @@ class Shelf:
             known.update(marks)
             for path in gone:
                 known.pop(path, None)
-        resolver = self._resolver
-        if resolver is not None:
-            for path in gone:
-                resolver.remove(path)
-            for path in held:
-                if path not in resolver:
+        with self._naming:
+            resolver = self._resolver
+            if resolver is not None:
+                for path in gone:
+                    resolver.remove(path)
+                for path in held:
                     resolver.add(path)
 
     def indexed(self, note: Note) -> IndexedNote:
@@ -283,12 +302,16 @@ class Shelf:
 
     def renew_names(self) -> None:
         """Know which names are taken on disk at this moment; dear only for folders that changed."""
-        resolver = self.resolver()
-        came, went = self._listing.renew()
-        for path in went:
-            resolver.remove(path)
-        for path in came:
-            resolver.add(path)
+        self.resolver()
+        with self._naming:
+            came, went = self._listing.renew()
+            resolver = self._resolver
+            if resolver is None:
+                return
+            for path in went:
+                resolver.remove(path)
+            for path in came:
+                resolver.add(path)
 
     def paths_named(self, stem: str) -> list[str]:
         """The notes whose file name is *stem*, case and Unicode form aside; conflict copies left out."""
@@ -309,8 +332,12 @@ class Shelf:
         """Where links lead in the vault as it is known now."""
         resolver = self._resolver
         if resolver is None:
-            self.refresh(if_older=0)
-            resolver = self._resolver
+            try:
+                self.refresh(if_older=0)
+            except CacheTrouble:
+                if self._resolver is None:
+                    raise
+            resolver = self._resolver  # the names come from the disk, before the cache is asked to hold them
         if resolver is None:  # the vault looks empty: what is known still counts
             resolver = self._resolver = resolve.Resolver(self.ask(lambda cache: cache.paths()))
         return resolver
@@ -318,7 +345,8 @@ class Shelf:
     def resolvers(self, path: str, to: str) -> tuple[resolve.Resolver, resolve.Resolver]:
         """Where links lead before and after a move of *path* to *to*."""
         before = self.resolver()
-        return before, before.after({path: to})
+        with self._naming:
+            return before, before.after({path: to})
 
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""

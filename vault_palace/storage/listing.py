@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from vault_palace.core import places
@@ -62,6 +63,13 @@ class Listing:
                     went |= known.files
             self._known = seen
             return came - went, went - came
+
+    def paths(self) -> Iterator[str]:
+        """All names as the last `renew` found them."""
+        with self._guard:
+            known = list(self._known.values())
+        for folder in known:
+            yield from folder.files
 
     def _look(self, path: str, known: _Folder | None) -> _Folder | None:
         """The folder as it is; *known* itself when it did not change; None when it is gone."""
