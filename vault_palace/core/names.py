@@ -15,6 +15,7 @@ from vault_palace.core.places import is_conflict_copy, is_ignored_folder
 
 MOST_CHARACTERS = 100
 MOST_BYTES = 180  # file systems take 255; temporary and conflict copies need room for their suffixes
+MOST_PATH = 200  # of a new note's whole path: Windows takes 260 with the vault's own, the archive adds 9
 EXTENSION = ".md"
 UNTITLED = "Untitled"
 
@@ -222,6 +223,16 @@ def note_path(text: str, *, existing: bool = False) -> str:
     if not existing:
         _check_name(parts[-1][: -len(EXTENSION)], text, "note")
     return "/".join(parts)
+
+
+def within_reach(path: str) -> None:
+    """Refuse a vault-relative path so long that some system could not hold the file."""
+    if len(path) > MOST_PATH:
+        raise _refused(
+            _shown(path),
+            f"it has {len(path)} characters; a path of more than {MOST_PATH} does not fit on every system",
+            hint="Use a shorter name or a room less deep.",
+        )
 
 
 def folder_path(text: str, *, existing: bool = False) -> str:

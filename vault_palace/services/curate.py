@@ -10,7 +10,7 @@ from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
 from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import finding, quiet, zones
+from vault_palace.services import arguments, quiet, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
     HealthAnswer,
@@ -43,7 +43,7 @@ def read_map(house: House, max_tokens: int | None = None) -> MapAnswer:
 def update_map(house: House, action: str, link: str) -> MapEditAnswer:
     """Add *link* to the map's list of links, or remove it; the generated block is never touched."""
     house.writable()
-    finding.plain(action=action, link=link)
+    arguments.plain(action=action, link=link)
     if action not in ("add_link", "remove_link"):
         raise InvalidArguments(
             f"action {action!r} is unknown.", hint="Use add_link or remove_link.", argument="action"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 from vault_palace.core import links, names, places
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import Conflict, Exists, InvalidArguments, NotFound, PathViolation, VaultError
-from vault_palace.core.model import ARCHIVE, Layer
+from vault_palace.core.model import ARCHIVE, MAP_NOTE, POLICY_NOTE, SYSTEM, Layer
+from vault_palace.services import arguments
 from vault_palace.services.house import House, Note
 
 
 def one(house: House, *, path: str | None = None, id: str | None = None, title: str | None = None) -> Note:
     """The one note that *path*, *id* or *title* means; refused when none or several are given or fit."""
+    arguments.plain(path=path, id=id, title=title)
     given = [value for value in (path, id, title) if value is not None]
     if len(given) != 1 or not given[0].strip():
         raise InvalidArguments(
@@ -95,7 +98,11 @@ def _named(house: House, name: str) -> Note:
 
 def memory_note(house: House, path: str) -> Note:
     """The memory at *path*; refused for notes outside the layers."""
-    note = _by_path(house, path)
+    return in_layer(_by_path(house, path))
+
+
+def in_layer(note: Note) -> Note:
+    """*note*, refused when it is no memory in a layer."""
     if note.kind != "memory":
         hint = (
             "restore_memory brings it back."
@@ -157,16 +164,6 @@ def still_free(house: House, path: str, besides: str = "") -> None:
         raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
 
 
-def still_free(house: House, path: str, besides: str = "") -> None:
-    """Raise `Exists` when the base name of *path* was taken meanwhile. The lock must be held.
-
-    A free name is found before the lock is taken, and another process may have been quicker.
-    """
-    house.shelf.renew_names()
-    if name_taken(house, places.stem_and_extension(path.rpartition("/")[2])[0], besides):
-        raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
-
-
 def refuse_taken(house: House, path: str) -> None:
     """Raise `Exists` with the rev of what stands at *path*, whatever its case; else return."""
     folder, _, name = path.rpartition("/")
@@ -204,21 +201,58 @@ def wikilink(house: House, path: str, source: str) -> str:
     return f"[[{text}]]"
 
 
-def plain(**arguments: str | None) -> None:
-    """Refuse text that no file can hold: half a surrogate pair, a null character (MC-04, MC-14)."""
-    for name, value in arguments.items():
-        if value is None:
-            continue
-        if "\0" in value:
-            raise InvalidArguments(f"{name} holds a null character.", hint="Send it without.", argument=name)
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError as error:
+def inside(path: str, layer: Layer | None, *, argument: str, existing: bool = False) -> Inside:
+    """What *path*, which is relative to a layer, means: layer (None: not said), room, and stem of the note.
+
+    A leading layer folder is accepted, in any case, when it does not contradict *layer*. A *path* that ends
+    with `/`, or is a layer's folder, is a room, and its stem is empty. The archive and the palace's own
+    folder are no rooms. An *existing* note may have a name that no new one gets.
+    """
+    is_room = path.endswith("/")
+    if not path.strip("/"):
+        return Inside(layer, "", "")
+    clean = names.note_path(path.rstrip("/"), existing=existing)[: -len(names.EXTENSION)]
+    head, _, rest = clean.partition("/")
+    folder = next((known for known in Layer if names.key(known.folder) == names.key(head)), None)
+    if names.key(head) in _NO_ROOMS:
+        raise PathViolation(
+            f"{clean} is no place for a memory: {argument} is relative to the layer.",
+            hint="restore_memory brings an archived note back."
+            if names.key(head) == names.key(ARCHIVE) and rest
+            else "Name a room of the layer, or leave it out.",
+            path=clean,
+        )
+    if folder is not None:
+        if layer is not None and layer is not folder:
             raise InvalidArguments(
-                f"{name} holds half a surrogate pair at character {error.start}.",
-                hint="Send whole characters.",
-                argument=name,
-            ) from None
+                f"{argument} lies in {folder.folder}, but the layer is to be {layer.value}.",
+                hint="Give the one or the other.",
+                argument=argument,
+            )
+        layer, clean, is_room = folder, rest, is_room or not rest
+    if is_room:
+        return Inside(layer, clean, "")
+    room, _, stem = clean.rpartition("/")
+    return Inside(layer, room, stem)
+
+
+_NO_ROOMS = frozenset({names.key(ARCHIVE), names.key(SYSTEM)})
+
+
+class Inside(NamedTuple):
+    """A place in a layer, as a caller names it."""
+
+    layer: Layer | None
+    room: str
+    stem: str
+
+
+def is_ours(stem: str) -> bool:
+    """Whether the palace has, or will have, a note of its own called *stem*: links to that would be torn."""
+    return names.key(stem) in _OURS
+
+
+_OURS = frozenset(names.key(own.rpartition("/")[2].removesuffix(".md")) for own in (MAP_NOTE, POLICY_NOTE))
 
 
 def layer_named(name: str) -> Layer:
@@ -230,16 +264,7 @@ def layer_named(name: str) -> Layer:
         if found is not None:
             return found
         raise InvalidArguments(
-            f"layer {name!r} is unknown.",
+            f"layer {name[:40]!r} is unknown.",
             hint=f"Use one of: {', '.join(layer.value for layer in Layer)}.",
             argument="layer",
         ) from None
-
-
-def listed(**arguments: Sequence[str] | None) -> None:
-    """Refuse one text where a list of texts is wanted: it would be taken letter by letter (FM-05)."""
-    for name, value in arguments.items():
-        if isinstance(value, str):
-            raise InvalidArguments(
-                f"{name} is a text; a list is wanted.", hint='Give it as ["one", "two"].', argument=name
-            )

@@ -9,11 +9,10 @@ from vault_palace.core import budget, frontmatter
 from vault_palace.core import memory as memories
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
-from vault_palace.core.errors import BudgetExceeded, InvalidArguments, NotFound, PathViolation, VaultError
+from vault_palace.core.errors import InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.linktext import encode
 from vault_palace.index import search as searching
-from vault_palace.index.cache import CacheBusy
-from vault_palace.services import finding, quiet
+from vault_palace.services import arguments, finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
 from vault_palace.services.house import House, Note
 
@@ -41,7 +40,7 @@ def read(
     Reading a memory is a use (SPEC §4) unless *touch* is false; the note is never waited for. A text
     over *max_tokens* is cut, and `more` says how to get the rest.
     """
-    finding.plain(path=path, id=id, title=title, section=section)
+    arguments.plain(path=path, id=id, title=title, section=section)
     note = finding.one(house, path=path, id=id, title=title)
     shown = re.sub(r"\A\r?\n", "", note.header.body) if note.header.present else note.header.body
     warnings: list[str] = []
@@ -54,7 +53,7 @@ def read(
         )
     if section:
         shown = budget.section(shown, section)
-    most = READ_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
+    most = READ_TOKENS if max_tokens is None else arguments.positive("max_tokens", max_tokens)
     cut, truncated = budget.cut(shown, most)
     answer = ReadAnswer(
         path=note.path,
@@ -82,31 +81,11 @@ def _more(text: str, most: int) -> str:
     return f"{hint}={whole + 50}." if whole else f"{hint}."
 
 
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or value < 1:
-        raise InvalidArguments(
-            f"{name} {value!r} is not a positive number.", hint="Use 100 or more.", argument=name
-        )
-    return value
-
-
 def find(house: House, query: str, *, layer: str | None = None, max_tokens: int | None = None) -> FindAnswer:
     """`read_memory` by query: the memories of *layer* (or of all) that *query* is about."""
-    limit = house.settings.limits.query
-    if len(query) > limit:
-        raise _too_long("query", len(query), limit)
     found = search(house, query, layer=layer, max_tokens=max_tokens)
     return FindAnswer(
         query=query, layer=layer, matches=found["matches"], cursor=found["cursor"], note=found["note"]
-    )
-
-
-def _too_long(name: str, length: int, limit: int) -> BudgetExceeded:
-    return BudgetExceeded(
-        f"{name} has {length} characters; at most {limit} are taken.",
-        hint="Use the few words that matter.",
-        argument=name,
-        limit=limit,
     )
 
 
@@ -128,11 +107,13 @@ def search(
     *tags* (all of them, nested ones included), *min_density*. Searching is not a use.
     """
     limits = house.settings.limits
-    for name, value, most in (("query", query, limits.query), ("room", room or "", limits.room)):
-        if len(value) > most:
-            raise _too_long(name, len(value), most)
-    finding.plain(query=query, room=room, layer=layer, cursor=cursor)
-    finding.listed(tags=tags)
+    arguments.within("query", query, limits.query, "Use the few words that matter.")
+    arguments.within("room", room or "", limits.room)
+    arguments.plain(None, query=query, room=room)
+    arguments.plain(layer=layer, cursor=cursor)
+    arguments.listed(tags=tags)
+    for tag in tags or ():
+        arguments.plain(tags=tag)
     if isinstance(limit, bool) or not 1 <= limit <= LIMIT_MAX:
         raise InvalidArguments(
             f"limit {limit!r} is not between 1 and {LIMIT_MAX}.",
@@ -143,7 +124,8 @@ def search(
     limit = min(limit, house.policy().max_search_matches or limit)
     chosen = finding.layer_named(layer) if layer else None
     house.present()
-    behind = _catch_up(house)
+    house.refresh()
+    behind = house.shelf.lag  # what the index knows still answers
     place = room or ""
     shelf = house.shelf
     if not shelf.ask(lambda cache: searching.room_exists(cache, place)) and not _on_disk(house, place):
@@ -174,7 +156,7 @@ def search(
         note = f"The index is being filled ({shelf.filling}); more may be found soon. {note}".strip()
     if behind:
         note = f"The index is behind, newer notes may be missing: {behind} {note}".strip()
-    left = SEARCH_TOKENS if max_tokens is None else _positive("max_tokens", max_tokens)
+    left = SEARCH_TOKENS if max_tokens is None else arguments.positive("max_tokens", max_tokens)
     for number, hit in enumerate(hits.hits):
         match = _match(house, hits.terms, hit)
         if match is None:
@@ -189,15 +171,6 @@ def search(
     return SearchAnswer(
         room=place, query=query, matches=matches, total=hits.total, cursor=following, note=note
     )
-
-
-def _catch_up(house: House) -> str:
-    """Bring the index in step; why that cannot be now, in words, where what it knows still answers."""
-    try:
-        house.refresh()
-    except CacheBusy as error:
-        return error.message
-    return ""
 
 
 def _on_disk(house: House, room: str) -> bool:

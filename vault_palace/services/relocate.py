@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from vault_palace.core import links, names, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import (
-    BudgetExceeded,
     Busy,
     Conflict,
     Exists,
-    InvalidArguments,
     MalformedNote,
     NoteChanged,
     VaultError,
 )
 from vault_palace.core.model import Layer
-from vault_palace.services import finding, quiet
+from vault_palace.services import arguments, finding, quiet
 from vault_palace.services.answers import MoveAnswer, PurgeAnswer, RestoreAnswer
 from vault_palace.services.house import REDO, House, Move, Note, Put
 
@@ -123,7 +121,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
     Its links keep leading to it. A taken explicit destination raises `Exists`; nothing is overwritten.
     """
     house.writable()
-    finding.plain(source=source, new_path=new_path)
+    arguments.plain(source=source, new_path=new_path)
     layer = finding.layer_named(dest_layer)
     for _ in range(REDO):
         note = finding.memory_note(house, source)
@@ -159,19 +157,9 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
 
 def _destination(house: House, note: Note, layer: Layer, new_path: str | None) -> str:
     if new_path:
-        is_room = new_path.endswith("/")
-        clean = names.note_path(new_path.rstrip("/")).removesuffix(".md")
-        head, _, rest = clean.partition("/")
-        folder = Layer.of_folder(head)
-        if folder is not None and (rest or is_room):
-            if folder is not layer:
-                raise InvalidArguments(
-                    f"new_path lies in {folder.folder}, but dest_layer is {layer.value}.",
-                    hint="Give new_path relative to the layer.",
-                    argument="new_path",
-                )
-            clean = rest
-        room, stem = (clean, note.stem) if is_room else (clean.rpartition("/")[0], clean.rpartition("/")[2])
+        place = finding.inside(new_path, layer, argument="new_path")
+        room, stem = place.room, place.stem or note.stem
+        names.within_reach("/".join(part for part in (layer.folder, room, f"{stem}.md") if part))
     else:
         room, stem = places.room_of(note.path), note.stem
     folder_path = "/".join(part for part in (layer.folder, room) if part)
@@ -191,15 +179,8 @@ def archive_place(house: House, path: str) -> str:
 def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool = False) -> PurgeAnswer:
     """Take a memory to the archive now, with *reason*. Needs *confirm*; `restore` brings it back."""
     house.writable()
-    finding.plain(path=path, reason=reason)
-    limit = house.settings.limits.reason
-    if len(reason) > limit:
-        raise BudgetExceeded(
-            f"reason has {len(reason)} characters; at most {limit} are taken.",
-            hint="Say it shorter.",
-            argument="reason",
-            limit=limit,
-        )
+    arguments.plain(path=path)
+    arguments.plain(house.settings.limits.reason, reason=reason)
     note = finding.memory_note(house, path)
     house.destructive("purge_memory", confirm)
     for _ in range(REDO):
@@ -232,7 +213,7 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
     It counts as having entered the layer now, so that no rule undoes it the next night (SPEC §5).
     """
     house.writable()
-    finding.plain(path=path)
+    arguments.plain(path=path)
     note = finding.archived_note(house, path)
     for _ in range(REDO):
         quiet.wait_quiet(house, [note.path], body=True)

@@ -12,7 +12,6 @@ from vault_palace.core import frontmatter, names, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import (
-    BudgetExceeded,
     Conflict,
     Exists,
     InvalidArguments,
@@ -21,12 +20,13 @@ from vault_palace.core.errors import (
     UnsafeContent,
 )
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import finding, quiet, recall
+from vault_palace.services import arguments, finding, quiet, recall
 from vault_palace.services.answers import RateAnswer, WriteAnswer
 from vault_palace.services.house import REDO, House, Note, Put
 
 MODES = ("create", "append", "replace")
 SEPARATOR = "\n"  # the blank line between header and text, which readers do not see
+UNNAMED = "Memory"  # the title of text that holds no word
 TITLE_LENGTH = 60  # a title made from the text is cut at a word before this
 
 
@@ -81,10 +81,10 @@ def write(
         raise InvalidArguments(
             f"mode {mode!r} is unknown.", hint=f"Use one of: {', '.join(MODES)}.", argument="mode"
         )
-    finding.plain(path=path, title=title, source_session=source_session, if_rev=if_rev)
+    arguments.plain(path=path, title=title, source_session=source_session, if_rev=if_rev)
     said = _Said(
-        density=None if density is None else _density(density),
-        tags=None if tags is None else tuple(clean_tags(tags)),
+        density=None if density is None else arguments.density(density),
+        tags=None if tags is None else tuple(arguments.tags(tags)),
         session=source_session or None,
     )
     older = _older(house, supersedes)
@@ -94,17 +94,12 @@ def write(
 
 
 def _check_text(house: House, content: str) -> None:
-    finding.plain(content=content)
+    arguments.plain(None, content=content)
     if not content.strip():
         raise InvalidArguments("content is empty.", hint="Give the text to remember.", argument="content")
-    limit = house.settings.limits.content
-    if len(content) > limit:
-        raise BudgetExceeded(
-            f"content has {len(content)} characters; at most {limit} are taken.",
-            hint="Split it into several linked memories.",
-            argument="content",
-            limit=limit,
-        )
+    arguments.within(
+        "content", content, house.settings.limits.content, "Split it into several linked memories."
+    )
     if house.policy().active_content == "allow":
         return
     found = contents.unsafe(content)
@@ -117,17 +112,17 @@ def _check_text(house: House, content: str) -> None:
         )
 
 
-def _listed(value: str | Sequence[str] | None) -> list[str]:
-    if value is None:
-        return []
-    return [value] if isinstance(value, str) else list(value)
-
-
 def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
     """The memories that *supersedes* names, each once, when nobody is typing in them."""
     found: dict[str, Note] = {}
-    for name in _listed(supersedes):
-        note = finding.find(house, name)
+    given = [supersedes] if isinstance(supersedes, str) else supersedes or []
+    arguments.listed(supersedes=given)
+    if given:
+        house.refresh()
+    for name in given:
+        arguments.plain(supersedes=name)
+        known = house.shelf.paths_of_id(name.strip())
+        note = finding.one(house, id=name) if known else finding.find(house, name)
         if note.kind not in ("memory", "archived"):
             raise InvalidArguments(
                 f"{note.path} is no memory, so nothing supersedes it.",
@@ -152,38 +147,6 @@ def _grown(known: Sequence[Value], more: Sequence[str]) -> list[Value]:
     return [*known, *(text for text in more if text.casefold() not in folded)]
 
 
-def _density(value: float) -> float:
-    if isinstance(value, bool) or not 0 <= value <= 1:
-        raise InvalidArguments(
-            f"density {value!r} is not between 0 and 1.",
-            hint="0 is worthless, 1 essential.",
-            argument="density",
-        )
-    return round(float(value), 4)
-
-
-def clean_tags(tags: Sequence[str]) -> list[str]:
-    """*tags* as Obsidian holds them in properties: no `#`, no blanks, each once; refused if it cannot."""
-    finding.listed(tags=tags)
-    cleaned: list[str] = []
-    for tag in tags:
-        finding.plain(tags=tag)
-        name = re.sub(r"\s+", "-", tag.strip().lstrip("#"))
-        if not name:
-            continue
-        if not re.fullmatch(r"[^\s#\[\]{},:\"'`|&*!%@<>=?\\^~;()$+.]+", name) or not re.search(
-            r"[^\d/_-]", name
-        ):
-            raise InvalidArguments(
-                f"{tag!r} cannot be a tag in Obsidian.",
-                hint="Use letters, digits, `_`, `-` and `/`, with at least one letter.",
-                argument="tags",
-            )
-        if name.casefold() not in {known.casefold() for known in cleaned}:
-            cleaned.append(name)
-    return cleaned
-
-
 def _title_of(content: str) -> str:
     """A title for text that came without one: its first heading, else the start of its first line."""
     lines = [line.strip() for line in content.splitlines() if line.strip()]
@@ -191,43 +154,22 @@ def _title_of(content: str) -> str:
     line = re.sub(r"[*_`\[\]|<>]|^\W+", "", line).strip()
     if len(line) > TITLE_LENGTH:
         line = line[:TITLE_LENGTH].rsplit(" ", 1)[0]
-    return line or "Memory"
+    return line or UNNAMED
 
 
 def target(
-    layer: str | None, path: str | None, title: str | None, content: str, *, existing: bool = False
+    layer: str | None, path: str | None, title: str | None, content: str
 ) -> tuple[Layer, str, str, bool]:
     """Where a write goes: layer, room, stem, and whether the caller named the file itself.
 
-    *path* is relative to the layer; a leading layer folder is accepted when it does not contradict
-    *layer*. A *path* that ends with `/` is a room. An *existing* note may have a name that no new one gets.
+    See `finding.inside` for *path*; without a name in it, the title names the file.
     """
     chosen = finding.layer_named(layer) if layer else None
-    room, stem, named = "", "", False
-    if path:
-        is_room = path.endswith("/")
-        clean = ""
-        if path.strip("/"):
-            clean = names.note_path(path.rstrip("/"), existing=existing)
-            clean = clean[: -len(names.EXTENSION)]
-        head, _, rest = clean.partition("/")
-        folder = Layer.of_folder(head)
-        if folder is not None and (rest or is_room):
-            if chosen is not None and chosen is not folder:
-                raise InvalidArguments(
-                    f"path lies in {folder.folder}, but layer is {chosen.value}.",
-                    hint="Give the one or the other.",
-                    argument="path",
-                )
-            chosen, clean = folder, rest
-        if is_room:
-            room = clean
-        else:
-            room, _, stem = clean.rpartition("/")
-            named = True
-    if not stem:
-        stem = names.file_name(title or _title_of(content))
-    return chosen or Layer.SHALLOW, room, stem, named
+    place = finding.inside(path or "", chosen, argument="path")
+    stem = place.stem or names.file_name(title or _title_of(content))
+    where = place.layer or Layer.SHALLOW
+    names.within_reach(_join(where.folder, place.room, f"{stem}{names.EXTENSION}"))
+    return where, place.room, stem, bool(place.stem)
 
 
 def _join(*parts: str) -> str:
@@ -250,7 +192,7 @@ def _create(
         house.shelf.renew_names()
         if named:
             finding.refuse_taken(house, _join(folder, f"{stem}.md"))
-        free = names.unique(stem, lambda name: finding.name_taken(house, name))
+        free = names.unique(stem, lambda name: finding.is_ours(name) or finding.name_taken(house, name))
         place = _join(folder, f"{free}.md")
         memory = memories.new_memory(
             place, where, now=house.now(), policy=house.policy(), density=said.density
@@ -342,8 +284,9 @@ def _change(
         if mode == "replace":
             quiet.wait_quiet(house, [place], body=True)
         note = house.look(place)
+        if if_rev:
+            _same_rev(house, note, if_rev)
         if mode == "replace":
-            _same_rev(house, note, if_rev or "")
             house.refuse_malformed(note)
             text = frontmatter.replace_body(note.editable, SEPARATOR + content)
         else:
@@ -374,20 +317,24 @@ def _change(
 
 def _existing(house: House, layer: str | None, path: str | None, title: str | None) -> str:
     """The note that an append or a replace means; not found names where it is now, if it moved."""
-    if path:
-        where, room, stem, named = target(layer, path, title, "", existing=True)
-        given = names.note_path(path, existing=True) if named else ""
-        wanted = _join(where.folder, room, given.rpartition("/")[2] or f"{stem}.md")
-        if layer is None and named and not house.vault.exists(wanted) and house.vault.exists(given):
-            return given
+    chosen = finding.layer_named(layer) if layer else None
+    asked = finding.inside(path, chosen, argument="path", existing=True) if path else None
+    stem = (asked.stem if asked else "") or (names.file_name(title) if title else "")
+    if asked and stem:
+        # The file's name as it was given: a person's `.MD` stays.
+        name = names.note_path(path or "", existing=True).rpartition("/")[2] if asked.stem else f"{stem}.md"
+        wanted = _join((asked.layer or Layer.SHALLOW).folder, asked.room, name)
         if house.vault.exists(wanted):
-            return wanted
+            return finding.memory_note(house, wanted).path
+        elsewhere = names.note_path(path or "", existing=True) if asked.stem else ""
+        if elsewhere and asked.layer is None and house.vault.exists(elsewhere):
+            return finding.memory_note(house, elsewhere).path
         house.refresh(if_older=0)
         moved = finding.paths_named(house, stem)
         hint = f"It is now at {', '.join(moved)}." if moved else "Write it with mode create."
         raise NotFound(f"{wanted} does not exist.", hint=hint, path=wanted, now_at=moved)
-    if title:
-        return finding.find(house, title).path
+    if title and not path:
+        return finding.in_layer(finding.find(house, title)).path
     raise InvalidArguments("path or title is missing.", hint="Say which note is meant.", argument="path")
 
 
@@ -421,13 +368,9 @@ def rate(
             "Nothing to set.", hint="Give density, pinned or decay_days.", argument="density"
         )
     if density is not None:
-        density = _density(density)
-    if decay_days is not None and (isinstance(decay_days, bool) or not 0 < decay_days <= 100_000):
-        raise InvalidArguments(
-            f"decay_days {decay_days!r} is not a number of days.",
-            hint="Use 1 to 100000.",
-            argument="decay_days",
-        )
+        density = arguments.density(density)
+    if decay_days is not None:
+        decay_days = arguments.lifetime(decay_days)
     place = finding.one(house, path=path, id=id).path
     for _ in range(REDO):
         quiet.wait_quiet(house, [place])

@@ -174,7 +174,7 @@ def _words(_: Argument, name: str, value: object) -> list[str]:
         value = _json(text) if text.startswith("[") else text.split(",")
     if not isinstance(value, list):
         raise _wrong(name, "a list of texts", value)
-    words: list[str] = []
+    words: dict[str, None] = {}  # in their order, each once, whatever their number
     for item in value:
         if not isinstance(item, str):
             raise _wrong(name, "a list of texts", item, inside=True)
@@ -184,9 +184,9 @@ def _words(_: Argument, name: str, value: object) -> list[str]:
                 name, f"{name} holds a NUL character or half of a surrogate pair.", "Send whole characters."
             )
         word = item.strip()
-        if word and word not in words:
-            words.append(word)
-    return words
+        if word:
+            words[word] = None
+    return list(words)
 
 
 def _object(argument: Argument, name: str, value: object) -> dict[str, object]:

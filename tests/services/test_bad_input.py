@@ -1,0 +1,233 @@
+"""What no caller should send is refused by name, or taken as the one thing it can mean, and harms nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vault_palace.core import frontmatter
+from vault_palace.core.errors import (
+    BudgetExceeded,
+    Conflict,
+    InvalidArguments,
+    PathViolation,
+)
+from vault_palace.services.palace import Palace
+
+Note = Callable[..., Path]
+
+
+def header(vault: Path, path: str) -> frontmatter.Header:
+    return frontmatter.read((vault / path).read_text(encoding="utf-8"))
+
+
+def bytes_of(vault: Path) -> dict[str, bytes]:
+    """Every note's bytes: what a refused call must leave as it is."""
+    return {str(path): path.read_bytes() for path in vault.rglob("*.md")}
+
+
+# -- arguments out of all measure --------------------------------------------------------------------------
+
+BIG = "y" * 2_000_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda palace, big: palace.write("x", path=big),
+        lambda palace, big: palace.write("x", title=big),
+        lambda palace, big: palace.write("x", source_session=big),
+        lambda palace, big: palace.write("x", path="a", mode="replace", if_rev=big),
+        lambda palace, big: palace.write("x", supersedes=big),
+        lambda palace, big: palace.write("x", tags=[big]),
+        lambda palace, big: palace.write("x", tags=[f"t{number}" for number in range(5_000)]),
+        lambda palace, big: palace.write("x", supersedes=["a"] * 5_000),
+        lambda palace, big: palace.read(path=big),
+        lambda palace, big: palace.read(id=big),
+        lambda palace, big: palace.read(title=big),
+        lambda palace, big: palace.read(path="01_Shallow/a.md", section=big),
+        lambda palace, big: palace.search("x", room=big),
+        lambda palace, big: palace.search("x", cursor=big),
+        lambda palace, big: palace.search("x", tags=[f"t{number}" for number in range(5_000)]),
+        lambda palace, big: palace.search("x", tags=[big]),
+        lambda palace, big: palace.rate(path=big, density=1),
+        lambda palace, big: palace.rate(id=big, density=1),
+        lambda palace, big: palace.purge(big, confirm=True),
+        lambda palace, big: palace.restore(big),
+        lambda palace, big: palace.move(big, "bedrock"),
+        lambda palace, big: palace.move("01_Shallow/a.md", "bedrock", new_path=big),
+        lambda palace, big: palace.update_map("add_link", big),
+    ],
+)
+def test_an_argument_out_of_all_measure_is_refused_in_few_words(
+    palace: Palace, note: Note, vault: Path, call: Callable[[Palace, str], Any]
+) -> None:
+    note("01_Shallow/a.md", "a\n")
+    before = bytes_of(vault)
+
+    with pytest.raises(BudgetExceeded) as refused:
+        call(palace, BIG)
+
+    assert len(str(refused.value)) < 300
+    assert bytes_of(vault) == before
+
+
+@pytest.mark.parametrize("path", ["x/" * 100 + "y", f"{'r' * 90}/{'s' * 95}/y", f"02_Sediment/{'d/' * 95}z"])
+def test_a_path_that_windows_could_not_hold_is_refused(palace: Palace, vault: Path, path: str) -> None:
+    with pytest.raises(PathViolation):
+        palace.write("x", path=path)
+
+    assert [*(vault / "01_Shallow").iterdir()] == []
+
+
+def test_a_note_is_not_moved_to_a_path_that_windows_could_not_hold(palace: Palace, note: Note) -> None:
+    note("01_Shallow/a.md", "a\n")
+
+    with pytest.raises(PathViolation):
+        palace.move("01_Shallow/a.md", "bedrock", new_path=f"{'room/' * 40}a")
+
+
+# -- where a write goes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("02_Sediment", "02_Sediment/Plan.md"),
+        ("02_Sediment/", "02_Sediment/Plan.md"),
+        ("02_sediment/ideas/x", "02_Sediment/ideas/x.md"),
+        ("/", "01_Shallow/Plan.md"),
+        ("ideas/", "01_Shallow/ideas/Plan.md"),
+    ],
+)
+def test_a_layer_or_a_room_is_no_file_name(palace: Palace, path: str, place: str) -> None:
+    assert palace.write("x", path=path, title="Plan")["saved_path"] == place
+
+
+@pytest.mark.parametrize(
+    "path", ["_Archive/x", "_archive/01_Shallow/x", "_System/Policy", "_System/", "_Archive"]
+)
+@pytest.mark.parametrize("mode", ["create", "append", "replace"])
+def test_nothing_is_written_into_the_archive_or_the_palaces_own_folder(
+    palace: Palace, vault: Path, note: Note, path: str, mode: str
+) -> None:
+    note("_Archive/01_Shallow/x.md", "---\nid: mem_x\n---\nold\n")
+    before = bytes_of(vault)
+
+    with pytest.raises((PathViolation, InvalidArguments)):
+        palace.write("x", path=path, mode=mode, if_rev="0" * 12 if mode == "replace" else None)
+
+    assert bytes_of(vault) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["PALACE_MAP.md", "_System/Policy.md", "_System/Templates/T.md", "Projects/mine.md", "_Archive/old.md"],
+)
+@pytest.mark.parametrize("by", ["path", "title"])
+def test_only_a_memory_in_a_layer_is_appended_to(
+    palace: Palace, vault: Path, note: Note, path: str, by: str
+) -> None:
+    for name in ("PALACE_MAP.md", "_System/Templates/T.md", "Projects/mine.md", "_Archive/old.md"):
+        note(name, "theirs\n")
+    before = bytes_of(vault)
+
+    named: dict[str, Any] = {by: path if by == "path" else Path(path).stem}
+
+    with pytest.raises(PathViolation):
+        palace.write("mine", mode="append", tags=["x"], density=0.5, **named)
+
+    assert bytes_of(vault) == before
+
+
+def test_appending_to_a_room_without_a_title_names_what_is_missing(palace: Palace) -> None:
+    with pytest.raises(InvalidArguments):
+        palace.write("x", path="ideas/", mode="append")
+
+
+@pytest.mark.parametrize("name", ["PALACE_MAP", "palace_map", "Policy", "POLICY"])
+def test_no_memory_takes_the_name_of_a_note_of_the_palace(palace: Palace, name: str) -> None:
+    """`[[PALACE_MAP]]` must not come to mean a memory before the map is first made."""
+    assert palace.write("x", title=name)["saved_path"] == f"01_Shallow/{name} 2.md"
+
+
+def test_an_append_for_another_version_is_a_conflict(palace: Palace, vault: Path) -> None:
+    saved = palace.write("one", title="Plan")
+    before = bytes_of(vault)
+
+    with pytest.raises(Conflict):
+        palace.write("two", path="Plan", mode="append", if_rev="0" * 12)
+
+    assert bytes_of(vault) == before
+    assert palace.write("two", path="Plan", mode="append", if_rev=saved["rev"])["rev"] != saved["rev"]
+
+
+def test_what_is_superseded_may_be_named_by_its_id(palace: Palace, vault: Path) -> None:
+    old = palace.write("one", title="Old")
+
+    new = palace.write("two", title="New", supersedes=old["id"])
+
+    assert header(vault, new["saved_path"]).values["supersedes"] == ["[[Old]]"]
+    assert header(vault, old["saved_path"]).values["superseded_by"] == "[[New]]"
+
+
+# -- values ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("days", [0.00004, 0, -1, 100_001, float("nan"), float("inf"), True])
+def test_a_lifetime_of_which_nothing_would_be_left_is_refused(
+    palace: Palace, note: Note, vault: Path, days: float
+) -> None:
+    note("01_Shallow/a.md", "a\n")
+    before = bytes_of(vault)
+
+    with pytest.raises(InvalidArguments):
+        palace.rate(path="01_Shallow/a.md", decay_days=days)
+
+    assert bytes_of(vault) == before
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "a\u202eb",
+        "\u200b",
+        "a\u2060b",
+        "a\x07b",
+        "\ufeffx",
+        "“q”",
+        "it’s",
+        "a—b",
+        "†",
+        "a\ufffd",
+        "1",
+        "/",
+        "a.b",
+        "a:b",
+    ],
+)
+def test_a_tag_that_obsidian_would_cut_or_nobody_could_see_is_refused(palace: Palace, tag: str) -> None:
+    with pytest.raises(InvalidArguments):
+        palace.write("x", tags=[tag])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("/a//b/", "a/b"),
+        ("e\u0301tude", "\xe9tude"),
+        ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
+        ("a b", "a-b"),
+        ("#no", "no"),
+        ("2024w", "2024w"),
+    ],
+)
+def test_a_tag_is_kept_in_the_form_that_links_to_its_equals(
+    palace: Palace, vault: Path, given: str, kept: str
+) -> None:
+    saved = palace.write("x", tags=[given])["saved_path"]
+
+    assert frontmatter.tags(header(vault, saved)) == [kept]
