@@ -820,6 +820,23 @@ def test_a_list_where_one_value_belongs_is_told_with_its_line_fm_37(
     assert faults(palace, "01_Shallow/D.md") == [(3, "bad_value")]
 
 
+@pytest.mark.parametrize("id", ["mem_0a1b", "0123", "2024-01-01", "true", "1e3", "9007199254740993"])
+def test_an_id_is_its_text_to_find_by_and_to_remember_by(
+    palace: Palace, vault: Path, clock: Clock, note: Note, id: str
+) -> None:
+    """FM-08, FM-11, FM-14: a person's edit is told from the program's own, whatever YAML takes the id for."""
+    path = note("01_Shallow/n.md", f"---\nid: {id}\n---\nzebra\n")
+    palace.rate(path="01_Shallow/n.md", density=0.3)
+    clock.turn(days=30)
+    path.write_text(path.read_text(encoding="utf-8").replace("streak: 0", "streak: 4"), encoding="utf-8")
+
+    palace.metabolize(confirm=True)
+
+    assert header(vault, "01_Shallow/n.md")["streak"] == 4
+    assert palace.read(id=id, touch=False)["path"] == "01_Shallow/n.md"
+    assert palace.read(id=id, touch=False)["metadata"]["id"] == id
+
+
 def test_a_second_look_at_faulty_notes_does_no_work_fm_37(
     palace: Palace, note: Note, monkeypatch: pytest.MonkeyPatch
 ) -> None:

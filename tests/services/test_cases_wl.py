@@ -26,6 +26,7 @@ from tests.services.conftest import Clock
 from vault_palace.core import frontmatter, links, names
 from vault_palace.core.errors import Exists, InvalidArguments, PathViolation, VaultError
 from vault_palace.core.links import Resolver
+from vault_palace.core.model import OWNED
 from vault_palace.services.palace import Palace, PalaceSettings
 
 Note = Callable[..., Path]
@@ -35,6 +36,22 @@ L1, L2, ARC = "01_Shallow", "02_Sediment", "_Archive/01_Shallow"
 
 def text(root: Path, path: str) -> str:
     return (root / path).read_bytes().decode("utf-8")
+
+
+def said(text: str) -> str:
+    """What a person says in a note: its text without the properties that are ours.
+
+    A plain note that links gets them when its links are rewritten, for its file's time then says no more
+    how old it is (SPEC §2); everything else of it must be as it was.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    fence = re.match(r"---(\r?\n)", text.removeprefix(mark))
+    if fence is None or frontmatter.read(text).problem is not None:
+        return text
+    inner, close, body = text.removeprefix(mark)[fence.end() :].partition(f"---{fence[1]}")
+    lines = inner.splitlines(keepends=True)
+    kept = "".join(line for line in lines if line.partition(":")[0] not in OWNED)
+    return mark + (fence[0] + kept + close if kept else "") + body
 
 
 def header(root: Path, path: str) -> dict[str, Any]:
@@ -404,7 +421,8 @@ def test_a_move_rewrites_exactly_the_links_that_need_it(
     answer = palace.move(row.source, row.layer, new_path=row.new)
 
     others = {path: body for path, body in row.files.items() if path != row.source}
-    assert {path: text(vault, path) for path in others | row.after} == others | row.after
+    wanted = {path: said(body) for path, body in (others | row.after).items()}
+    assert {path: said(text(vault, path)) for path in wanted} == wanted
     assert (answer["links_rewritten"], answer["links_left"]) == (row.rewritten, [])
     assert not (vault / row.source).exists()
     assert (vault / answer["destination"]).is_file()
@@ -809,7 +827,7 @@ def test_a_referrer_that_cannot_be_rewritten_is_named(
     answer = palace.move(f"{L1}/Old.md", "shallow", new_path="New")
 
     assert [f"{L1}/odd.md" in left and why in left for left in answer["links_left"]] == [True]
-    assert text(vault, f"{L1}/fine.md") == "[[New]]\n"
+    assert said(text(vault, f"{L1}/fine.md")) == "[[New]]\n"
     if case != "too large":
         assert (vault / f"{L1}/odd.md").read_bytes() == data
         assert f"{L1}/odd.md" in {path for path, _ in codes(palace, "unresolved_link")} or case == "not UTF-8"

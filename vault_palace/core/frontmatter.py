@@ -192,15 +192,16 @@ def shown(header: Header) -> dict[str, object]:
     """The properties as a tool answers them: JSON values, of which none loses digits on the way.
 
     A number whose text is not canonical (`01234`, 17 digits) is its text, but for the properties that
-    are numbers by definition; titles, tags and aliases are text always.
+    are numbers by definition; titles, ids, tags and aliases are text always.
     """
     answer = dict(header.views)
     for name in _NUMBERS & answer.keys():
         value = header.values[name]
         if isinstance(value, int | float) and abs(value) <= MAX_SAFE:
             answer[name] = value
-    if header.values.get("title") is not None and "title" in header.sources:
-        answer["title"] = header.sources["title"]
+    for name in ("title", "id"):
+        if header.values.get(name) is not None and name in header.sources:
+            answer[name] = header.sources[name]
     for name, found in (("tags", tags(header)), ("aliases", aliases(header))):
         if name in answer and (found or not isinstance(answer[name], str)):
             answer[name] = found

@@ -295,10 +295,14 @@ class _Reader:
         if isinstance(value, list | dict):
             self.report("id", f"id {self.said('id')} is not text")
             return None
-        text = (
-            value if isinstance(value, str) else self.header.sources.get("id") if value is not None else None
-        )
-        return text.strip() or None if text else None
+        return identity(self.header)
+
+
+def identity(header: Header) -> str | None:
+    """The id as it was typed, for `0123` and `2024-01-01` are names as well; None when there is none."""
+    value = header.values.get("id")
+    text = value if isinstance(value, str) else None if value is None else header.sources.get("id")
+    return text.strip() or None if text else None
 
 
 def means_pinned(value: Value) -> bool:

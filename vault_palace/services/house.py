@@ -520,9 +520,9 @@ class House:
             header = frontmatter.read(data.decode("utf-8"))
         except UnicodeDecodeError:
             return []
-        known = header.values.get("id")
+        known = memories.identity(header)
         streak = header.values.get("streak")
-        if not isinstance(known, str):
+        if known is None:
             return []
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
         pinned = memories.means_pinned(header.values.get("pinned"))
