@@ -231,3 +231,81 @@ def test_a_tag_is_kept_in_the_form_that_links_to_its_equals(
     saved = palace.write("x", tags=[given])["saved_path"]
 
     assert frontmatter.tags(header(vault, saved)) == [kept]
+
+
+# -- what stands in the way --------------------------------------------------------------------------------
+
+
+def test_a_folder_with_the_name_of_a_note_is_said_to_be_one(palace: Palace, vault: Path) -> None:
+    (vault / "01_Shallow/dir.md").mkdir()
+
+    with pytest.raises(PathViolation, match="folder"):
+        palace.write("x", path="dir")
+
+    assert palace.write("x", title="dir")["saved_path"] == "01_Shallow/dir 2.md"
+
+
+def test_a_file_is_no_room(palace: Palace, vault: Path) -> None:
+    (vault / "01_Shallow/list").write_text("no note\n", encoding="utf-8")
+
+    with pytest.raises(PathViolation, match="file"):
+        palace.write("x", path="list/y")
+
+
+def test_a_folder_in_the_archive_does_not_keep_a_note_from_it(palace: Palace, vault: Path) -> None:
+    (vault / "_Archive/01_Shallow/a.md").mkdir(parents=True)
+    palace.write("x", path="a")
+
+    assert palace.purge("01_Shallow/a.md", confirm=True)["archived_to"] == "_Archive/01_Shallow/a 2.md"
+
+
+@pytest.mark.parametrize("spelled", ["IDEAS", "ideas", "Ideas"])
+def test_a_room_is_spelled_as_it_is(palace: Palace, note: Note, vault: Path, spelled: str) -> None:
+    """Two rooms that differ in case only would be one on Windows and macOS."""
+    note("01_Shallow/Ideas/Übung/old.md", "x\n")
+    note("02_Sediment/iDEAS/old 2.md", "x\n")
+
+    saved = palace.write("x", path=f"{spelled}/u\u0308bung/new")["saved_path"]
+    moved = palace.move(saved, "sediment")["destination"]
+
+    assert (saved, moved) == ("01_Shallow/Ideas/Übung/new.md", "02_Sediment/iDEAS/Übung/new.md")
+
+
+@pytest.mark.parametrize("new_path", [None, "r/a", "./r//a", "r/a.md", "01_Shallow/r/a", "R/a"])
+def test_a_move_to_where_the_note_is_changes_nothing(
+    palace: Palace, note: Note, vault: Path, new_path: str | None
+) -> None:
+    note("01_Shallow/r/a.md", "a\n")
+    before = bytes_of(vault)
+
+    moved = palace.move("01_Shallow/r/a.md", "shallow", new_path=new_path)
+
+    assert moved["destination"] == moved["source"]
+    assert bytes_of(vault) == before
+
+
+# -- superseding -------------------------------------------------------------------------------------------
+
+
+def test_notes_do_not_supersede_each_other_in_a_circle(palace: Palace, vault: Path) -> None:
+    palace.write("one", title="One")
+    palace.write("two", title="Two", supersedes="One")
+    palace.write("three", title="Three", supersedes="Two")
+    before = bytes_of(vault)
+
+    for newest in ("Two", "Three"):
+        with pytest.raises(InvalidArguments):
+            palace.write("x", path="One", mode="append", supersedes=newest)
+
+    assert bytes_of(vault) == before
+
+
+def test_archived_notes_are_found_where_they_are_asked_for(palace: Palace) -> None:
+    """`restore_memory` needs a path, and search is where paths come from."""
+    palace.write("granite", path="ideas/Stone")
+    palace.purge("01_Shallow/ideas/Stone.md", confirm=True)
+
+    [found] = palace.search("granite", room="_Archive")["matches"]
+
+    assert (found["path"], found["layer"]) == ("_Archive/01_Shallow/ideas/Stone.md", "")
+    assert palace.search("granite")["matches"] == []

@@ -126,16 +126,15 @@ def folders_of(room: str, *, include_archived: bool = False) -> tuple[str, ...] 
     parts = [part for part in room.strip().split("/") if part not in ("", ".")]
     if not parts:
         return None
-    if parts[0] == ARCHIVE:
+    if parts[0].lower() == ARCHIVE.lower():
+        parts[0] = ARCHIVE
         return ("/".join(parts),)
-    first = Layer.of_folder(parts[0]) or (Layer(parts[0].lower()) if parts[0].lower() in _LAYERS else None)
+    named = parts[0].lower()
+    first = next((layer for layer in Layer if named in (layer.folder.lower(), layer.value)), None)
     layers = [first] if first is not None else list(Layer)
     rest = parts[1:] if first is not None else parts
     found = ["/".join((layer.folder, *rest)) for layer in layers]
     return tuple(found + ([f"{ARCHIVE}/{folder}" for folder in found] if include_archived else []))
-
-
-_LAYERS = frozenset(layer.value for layer in Layer)
 
 
 def room_exists(cache: Cache, room: str, *, include_archived: bool = False) -> bool:

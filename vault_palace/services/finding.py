@@ -160,13 +160,32 @@ def still_free(house: House, path: str, besides: str = "") -> None:
     A free name is found before the lock is taken, and another process may have been quicker.
     """
     house.shelf.renew_names()
-    if name_taken(house, places.stem_and_extension(path.rpartition("/")[2])[0], besides):
+    if _clashes(house, path, besides):
         raise Exists(f"The name of {path} was taken a moment ago.", hint="Repeat the call.", path=path)
+
+
+def _clashes(house: House, path: str, besides: str = "") -> bool:
+    """Whether another note stands at *path* or, unless *besides* has that name already, has its name.
+
+    A duplicate that a person made keeps its name when it changes the layer (SPEC §2): they link it by path.
+    """
+    folder, _, name = path.rpartition("/")
+    stem = places.stem_and_extension(name)[0]
+    own = places.stem_and_extension(besides.rpartition("/")[2])[0]
+    if names.key(stem) != names.key(own):
+        return name_taken(house, stem, besides) or house.vault.is_folder(path)
+    here = names.key(folder)
+    others = (other for other in house.shelf.paths_named(stem) if other != besides)
+    return any(names.key(other.rpartition("/")[0]) == here for other in others) or (
+        path != besides and names.key(path) != names.key(besides) and house.vault.exists(path)
+    )
 
 
 def refuse_taken(house: House, path: str) -> None:
     """Raise `Exists` with the rev of what stands at *path*, whatever its case; else return."""
     folder, _, name = path.rpartition("/")
+    if house.vault.is_folder(path):
+        raise PathViolation(f"{path} is a folder.", hint="Choose another name.", path=path)
     if house.vault.exists(path):
         taken = path
     else:
@@ -183,12 +202,22 @@ def refuse_taken(house: House, path: str) -> None:
     )
 
 
+def open_to_notes(house: House, folder: str) -> None:
+    """Refuse a *folder* that cannot be made because a file stands in its way."""
+    parts = folder.split("/")
+    for count in range(1, len(parts) + 1):
+        above = "/".join(parts[:count])
+        if house.vault.exists(above) and not house.vault.is_folder(above):
+            raise PathViolation(f"{above} is a file, not a room.", hint="Choose another room.", path=above)
+
+
 def free_place(house: House, path: str, besides: str) -> str:
-    """*path*, with a number behind the name when the name is taken by another note; `.MD` becomes `.md`."""
+    """*path*, with a number behind the name when another note has it; `.MD` becomes `.md`."""
     folder, _, name = path.rpartition("/")
+    lead = f"{house.vault.spelled(folder)}/" if folder else ""
     own = places.stem_and_extension(name)[0]
-    stem = names.unique(own, lambda taken: name_taken(house, taken, besides=besides))
-    return f"{folder}/{stem}.md" if folder else f"{stem}.md"
+    stem = names.unique(own, lambda taken: _clashes(house, f"{lead}{taken}.md", besides))
+    return f"{lead}{stem}.md"
 
 
 def wikilink(house: House, path: str, source: str) -> str:

@@ -11,6 +11,7 @@ from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.linktext import encode
+from vault_palace.core.model import ARCHIVE
 from vault_palace.index import search as searching
 from vault_palace.services import arguments, finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
@@ -135,6 +136,9 @@ def search(
             room=room,
         )
 
+    # Archived notes are found where they are asked for by name: for restore_memory.
+    archived = (searching.folders_of(place) or ("",))[0].partition("/")[0] == ARCHIVE
+
     def page(size: int) -> searching.Hits:
         return shelf.ask(
             lambda cache: searching.search(
@@ -146,6 +150,7 @@ def search(
                 min_density=min_density,
                 limit=size,
                 cursor=cursor,
+                include_archived=archived,
             )
         )
 
@@ -215,7 +220,7 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> M
         snippet=texts.excerpt(body, terms, SNIPPET),
         id=note.id,
         title=frontmatter.display_title(note.header, note.stem),
-        layer=note.layer.value if note.layer else "",
+        layer=note.layer.value if note.layer and note.kind == "memory" else "",
         density=memory.density if memory else None,
         age_days=(house.today() - memory.created.date()).days if memory else None,
         decays_on=show_day(memory.decays_on) if memory and memory.decays_on else None,

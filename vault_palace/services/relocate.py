@@ -162,7 +162,8 @@ def _destination(house: House, note: Note, layer: Layer, new_path: str | None) -
         names.within_reach("/".join(part for part in (layer.folder, room, f"{stem}.md") if part))
     else:
         room, stem = places.room_of(note.path), note.stem
-    folder_path = "/".join(part for part in (layer.folder, room) if part)
+    folder_path = house.vault.spelled("/".join(part for part in (layer.folder, room) if part))
+    finding.open_to_notes(house, folder_path)
     wanted = f"{folder_path}/{stem}.md"
     if wanted == note.path:
         return wanted

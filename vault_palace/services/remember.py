@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_values
 
 from vault_palace.core import content as contents
-from vault_palace.core import frontmatter, names, rules
+from vault_palace.core import frontmatter, links, names, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import (
@@ -18,6 +19,7 @@ from vault_palace.core.errors import (
     NoteChanged,
     NotFound,
     UnsafeContent,
+    VaultError,
 )
 from vault_palace.core.model import Layer, Memory, Value
 from vault_palace.services import arguments, finding, quiet, recall
@@ -134,6 +136,28 @@ def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
     return [house.look(path) for path in found]
 
 
+def _refuse_circle(house: House, newer: str, older: list[Note]) -> None:
+    """Refuse that the note at *newer* supersedes itself, or one that superseded it: neither is newer then."""
+    named = {note.path for note in older}
+    open_notes, seen = [*older], set[str]()
+    while open_notes:
+        note = open_notes.pop()
+        if note.path == newer:
+            what = "itself" if newer in named else "a note that superseded it"
+            raise InvalidArguments(
+                f"{newer} cannot supersede {what}.", hint="Name the older note.", argument="supersedes"
+            )
+        if note.path in seen:
+            continue
+        seen.add(note.path)
+        for link in links.find(note.shown):
+            if link.key.partition(".")[0] == "supersedes":
+                path = house.shelf.resolver().resolve(link.path, note.path)
+                if path is not None and places.is_note(path):
+                    with suppress(VaultError):
+                        open_notes.append(house.look(path))
+
+
 def _superseding(house: House, note: Note, older: list[Note]) -> list[Value]:
     """What *note* supersedes: what it says so far, and *older*."""
     known = note.header.values.get("supersedes")
@@ -187,12 +211,18 @@ def _create(
 ) -> WriteAnswer:
     where, room, stem, named = target(layer, path, title, content)
     warnings = _warnings(content)
+    folder = house.vault.spelled(_join(where.folder, room))
+    finding.open_to_notes(house, folder)
+
+    def taken(name: str) -> bool:
+        there = _join(folder, f"{name}{names.EXTENSION}")
+        return finding.is_ours(name) or finding.name_taken(house, name) or house.vault.is_folder(there)
+
     for _ in range(REDO):
-        folder = _join(where.folder, room)
         house.shelf.renew_names()
         if named:
             finding.refuse_taken(house, _join(folder, f"{stem}.md"))
-        free = names.unique(stem, lambda name: finding.is_ours(name) or finding.name_taken(house, name))
+        free = names.unique(stem, taken)
         place = _join(folder, f"{free}.md")
         memory = memories.new_memory(
             place, where, now=house.now(), policy=house.policy(), density=said.density
@@ -224,7 +254,7 @@ def _create(
         if free != stem:
             warnings.insert(0, f"The name {stem!r} was taken; the memory is called {free!r}.")
         return _answer(house, place, "create", warnings)
-    raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=_join(where.folder, room))
+    raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=folder)
 
 
 def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") -> list[Put]:
@@ -268,10 +298,7 @@ def _change(
     if_rev: str | None,
 ) -> WriteAnswer:
     place = _existing(house, layer, path, title)
-    if any(other.path == place for other in older):
-        raise InvalidArguments(
-            f"{place} cannot supersede itself.", hint="Name the older note.", argument="supersedes"
-        )
+    _refuse_circle(house, place, older)
     if mode == "replace" and not if_rev:
         raise Conflict(
             f"replace needs if_rev: the rev of {place} that you read.",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from vault_palace.core import places
+from vault_palace.core import names, places
 from vault_palace.core.changes import Mark as Mark
 from vault_palace.core.errors import NotFound, PathViolation
 from vault_palace.core.model import ARCHIVE, OLD_POLICY, POLICY_NOTE, STATE, SYSTEM, Layer, Problem
@@ -22,6 +23,7 @@ from vault_palace.storage import files
 
 MARKS = (POLICY_NOTE, OLD_POLICY, Layer.SHALLOW.folder)  # any of them makes a folder a palace
 
+TELLS_CASE = sys.platform not in ("win32", "darwin")  # where `is_folder` answers for one spelling alone
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -139,10 +141,31 @@ class Vault:
         """Whether a folder of that name is there; the empty path is the vault itself."""
         return os.path.isdir(self.locate(path) if path else self.root)
 
+    def spelled(self, folder: str) -> str:
+        """*folder* as it is spelled on disk where only case or Unicode form differ; else as it is given.
+
+        Two rooms `Ideas` and `ideas` would be one folder on Windows and macOS, and a torn vault elsewhere.
+        """
+        found: list[str] = []
+        for part in folder.split("/"):
+            above, here = "/".join(found), "/".join((*found, part))
+            if TELLS_CASE and self.is_folder(here):
+                found.append(part)
+                continue
+            try:
+                with os.scandir(self.locate(above) if above else self.root) as entries:
+                    known = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            except OSError:
+                known = []
+            same = [name for name in known if names.key(name) == names.key(part)]
+            found.append(part if part in same else min(same, default=part))
+        return "/".join(found)
+
     def is_writable(self, path: str) -> bool:
         """Whether the file can be replaced: its folder can be written to. The empty path is the vault."""
         place = self.locate(path).parent if path else self.root
-        return os.access(place, os.W_OK | os.X_OK)
+        effective = os.access in os.supports_effective_ids
+        return os.access(place, os.W_OK | os.X_OK, effective_ids=effective)
 
     def survey(self) -> Survey:
         """All files outside dot-folders and `node_modules`, in the order of their names.

@@ -160,6 +160,8 @@ def restored(answer: RestoreAnswer) -> list[Block]:
 
 def moved(answer: MoveAnswer) -> list[Block]:
     """From where to where, and what became of the links."""
+    if answer["source"] == answer["destination"]:
+        return [Says(f"{answer['source']} is there already; nothing was moved.")]
     said: list[Block] = [Says(f"Moved {answer['source']} to {answer['destination']}", GOOD)]
     if answer["links_rewritten"]:
         said.append(Says(f"Links rewritten: {answer['links_rewritten']}", FAINT))

@@ -195,6 +195,8 @@ def restore(answer: Answer) -> str:
 
 
 def move(answer: Answer) -> str:
+    if answer["source"] == answer["destination"]:
+        return f"{answer['source']} is there already; nothing was moved."
     rewritten = _count(answer["links_rewritten"], "link")
     return _lines(
         f"Moved {answer['source']} to {answer['destination']}; {rewritten} rewritten.",
