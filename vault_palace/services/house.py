@@ -208,6 +208,7 @@ class House:
 
     def policy_applied(self) -> None:
         """Remember the policy in force, so that a later change of a default is seen as one."""
+        self.present()
         text = json.dumps(to_json(self.policy()), sort_keys=True)
         if text != self._policy_state()[1]:
             files.write_state(prepare_state(self.vault) / "policy.json", text.encode("utf-8"))
@@ -284,6 +285,7 @@ class House:
         """
         self.present()
         with self._lock if timeout is None else WriteLock(self.vault, timeout=timeout):
+            self.present()  # it may have gone while we waited
             if any(entry.state == "begin" for entry in self.journal.unfinished()):
                 operations.recover(self.vault, self.journal, self.versions, sweep=False)
             yield
@@ -307,6 +309,12 @@ class House:
             self.settings.sleep(EMPTY_SECONDS)
             stored = self.vault.read(path)
         return self.understand(path, stored)
+
+    def written(self, path: str, text: str) -> Note:
+        """The note at *path* as *text* says, which was just written there; the disk is not asked."""
+        data = text.encode("utf-8")
+        at = int(self.now().timestamp() * 1e9)
+        return self.understand(path, Stored(data, files.fingerprint(data), Mark(len(data), at, 0)))
 
     def understand(self, path: str, stored: Stored) -> Note:
         """What the bytes of *path* say."""

@@ -11,7 +11,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from vault_palace.core import rules
-from vault_palace.core.errors import InvalidArguments, LockTimeout, NoteChanged, StorageFailed, VaultError
+from vault_palace.core.errors import (
+    InvalidArguments,
+    LockTimeout,
+    NoteChanged,
+    NotFound,
+    StorageFailed,
+    VaultError,
+)
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
 from vault_palace.services import finding, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
@@ -79,7 +86,7 @@ def metabolize(
     run = _carry_out(house, plan, sources, days_threshold, progress, cancelled)
     if not run.cancelled:
         # What the run did stands and is told, also where a full disk lets nothing be written for the next.
-        with contextlib.suppress(StorageFailed, LockTimeout):
+        with contextlib.suppress(StorageFailed, LockTimeout, NotFound):
             if not left:
                 house.policy_applied()
             house.prune_versions()

@@ -14,6 +14,7 @@ from vault_palace.services.house import House, Note, Put
 # How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
 PATIENCE_SECONDS = 10.0
 LOOK_SECONDS = 0.2
+SAVE_SECONDS, SAVE_LOOKS = 0.1, 5  # how long an editor may pause within one save, and how often we look
 # How long a use waits for another writer before it is put off, and before it is given up at the end.
 TOUCH_SECONDS, LEAVING_SECONDS = 0.2, 2.0
 
@@ -38,6 +39,18 @@ def attended(house: House, note: Note, *, body: bool) -> str:
             f" try again in {max(left, 1):.0f} minutes"
         )
     return ""
+
+
+def look_whole(house: House, path: str) -> Note:
+    """The note for an append, which waits for nobody; but half of a save is not taken for the whole."""
+    note = house.look(path)
+    for _ in range(SAVE_LOOKS):
+        age = seconds_since(note.stored.mark.mtime_ns, house.now())
+        if age >= SAVE_SECONDS or house.journal.accounts_for(note.stored.fingerprint):
+            break
+        house.settings.sleep(SAVE_SECONDS)
+        note = house.look(path)
+    return note
 
 
 def wait_quiet(house: House, paths: Sequence[str], *, body: bool = False) -> None:

@@ -253,7 +253,7 @@ def _create(
             continue
         if free != stem:
             warnings.insert(0, f"The name {stem!r} was taken; the memory is called {free!r}.")
-        return _answer(house, place, "create", warnings)
+        return _answer(house, place, text, "create", warnings)
     raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=folder)
 
 
@@ -274,8 +274,9 @@ def _warnings(content: str) -> list[str]:
     ]
 
 
-def _answer(house: House, path: str, mode: str, warnings: list[str]) -> WriteAnswer:
-    note = house.look(path)
+def _answer(house: House, path: str, text: str, mode: str, warnings: list[str]) -> WriteAnswer:
+    """What was done. Its rev is of the *text* written: a person may have saved over it since, or moved it."""
+    note = house.written(path, text)
     return WriteAnswer(
         saved_path=path,
         id=note.id,
@@ -310,7 +311,7 @@ def _change(
     for _ in range(REDO):
         if mode == "replace":
             quiet.wait_quiet(house, [place], body=True)
-        note = house.look(place)
+        note = quiet.look_whole(house, place)
         if if_rev:
             _same_rev(house, note, if_rev)
         if mode == "replace":
@@ -338,7 +339,7 @@ def _change(
         except NoteChanged:
             older = [house.look(other.path) for other in older]
             continue
-        return _answer(house, place, mode, warnings + notes)
+        return _answer(house, place, text, mode, warnings + notes)
     raise Conflict(f"{place} keeps changing.", hint="Read it again, then repeat.", path=place)
 
 
@@ -424,7 +425,7 @@ def rate(
                 )
         except NoteChanged:
             continue
-        fresh = house.look(place)
+        fresh = house.written(place, text)
         assert note.memory is not None
         rated = house.memory_of(fresh)
         return RateAnswer(

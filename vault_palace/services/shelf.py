@@ -226,7 +226,7 @@ class Shelf:
                     fresh = Stored(stored.data, stored.fingerprint, mark)
                     cache.put(self.indexed(self.house.understand(path, fresh)))
                     marks[path] = mark
-        except CacheTrouble as error:
+        except VaultError as error:  # the cache's trouble, or the vault's: what was written stays written
             self.lag = str(error)
             self._marks = self._fresh_at = None
         known = self._marks

@@ -155,7 +155,8 @@ def put(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
                 put_back(old, target, ours=ours)
                 raise _changed(target, expect, found)
             os.unlink(old)
-        sync_folder(target.parent)
+        with contextlib.suppress(FileNotFoundError):  # a person renamed the folder: all is in place there
+            sync_folder(target.parent)
         return found
 
 

@@ -140,8 +140,8 @@ def _carry_out(vault: Vault, journal: Journal, versions: Versions, op: Operation
 def recover(vault: Vault, journal: Journal, versions: Versions, *, sweep: bool = True) -> list[Recovered]:
     """Finish or undo every operation that this machine began and did not close, oldest first.
 
-    Running it again changes nothing. With *sweep* the temporary files that no open operation names go too,
-    their bytes kept as versions.
+    Running it again changes nothing. With *sweep* the temporary files that no open operation names, of
+    this machine or another, go too, their bytes kept as versions.
     """
     acts = Steps(vault, versions)
     unfinished = journal.unfinished()
@@ -154,14 +154,13 @@ def recover(vault: Vault, journal: Journal, versions: Versions, *, sweep: bool =
         path = (entry.steps[0].to or entry.steps[0].path) if entry.steps else ""
         found.append(Recovered(op=entry.op, verb=entry.verb, status=status, path=path, detail=detail))
     if sweep:
-        spared = {
-            temporary
-            for entry in journal.unfinished()
-            for trace in entry.steps
-            for temporary in acts.temporaries(trace)
-        }
+        named: set[Path] = set()
+        for entry in (*journal.unfinished(), *journal.elsewhere()):
+            for trace in entry.steps:
+                with contextlib.suppress(VaultError):  # another machine's record may name anything
+                    named.update(acts.temporaries(trace))
         with contextlib.suppress(VaultError):
-            files.sweep(vault.root, spare=frozenset(spared), keep=versions.keep)
+            files.sweep(vault.root, spare=frozenset(named), keep=versions.keep)
     return found
 
 

@@ -35,6 +35,8 @@ class Pruned:
 def prepare_state(vault: Vault) -> Path:
     """The folder of this machine's state, made with owner-only rights and kept out of git."""
     folder = vault.locate(STATE)
+    if not os.path.isdir(vault.root):
+        raise NotFound(f"There is no folder {vault.root}.", hint="Is a disk not mounted?")
     files.make_folders(folder, _FOLDER_MODE, durable=False)
     ignore = folder / ".gitignore"
     if not os.path.lexists(ignore):
