@@ -12,6 +12,7 @@ import pytest
 
 from tests.index.notes_by_hand import a_note
 from vault_palace.core.changes import Mark, compare
+from vault_palace.index import engine
 from vault_palace.index.cache import Cache, CacheBusy, CacheLost, CacheTrouble, IndexedNote, place_for
 from vault_palace.index.graph import Graph
 from vault_palace.index.search import search
@@ -260,7 +261,7 @@ def test_db_02_an_unreadable_file_is_set_aside(
     file: Path, right: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Root reads everything, so the refusal of the first open is made up here."""
-    refused = iter([True, True])
+    refused = iter([True])
     connect = sqlite3.connect
 
     def opening(name: object, **settings: object) -> sqlite3.Connection:
@@ -437,7 +438,7 @@ def test_db_04_versions_of_the_schema_never_share_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = place_for(tmp_path, "v")
-    monkeypatch.setattr("vault_palace.index.sql.SCHEMA", 2)
+    monkeypatch.setattr("vault_palace.index.sql.SCHEMA", 1_000)
 
     assert place_for(tmp_path, "v") != ours
 
@@ -544,3 +545,24 @@ def test_fs_17_a_changed_text_with_any_other_mark_is_found_after_the_next_compar
 
         assert search(cache, "aaaa").total == 0
         assert search(cache, "bbbb").total == 1
+
+
+def test_db_04_who_opens_while_another_process_makes_the_file_anew_follows(
+    file: Path, right: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Cache.open(file, "v") as cache:
+        real = engine.connect
+
+        def connect(place: Path, patience: float) -> sqlite3.Connection:
+            monkeypatch.setattr(engine, "connect", real)
+            file.rename(file.with_name("aside"))  # seen after the look at the file, before it is opened
+            return real(place, patience)
+
+        monkeypatch.setattr(engine, "connect", connect)
+
+        with pytest.raises(CacheLost, match="made again"):
+            cache.marks()
+        assert cache.marks() == {}
+        _refresh(cache)
+
+        assert _answers(cache) == right

@@ -48,7 +48,7 @@ def notes(root: Path) -> dict[str, bytes]:
 
 
 def found(palace: Palace, query: str) -> list[str]:
-    return sorted(match["path"] for match in palace.search(query, limit=100)["matches"])
+    return sorted(match["path"] for match in palace.search(query, limit=100, max_tokens=200_000)["matches"])
 
 
 def codes(palace: Palace) -> set[tuple[str, str]]:

@@ -326,6 +326,8 @@ class Cache:
                     hint="The notes are not affected; the cache catches up by itself once it is free.",
                     cache=str(self.file),
                 ) from error
+            if engine.code(error) in engine.TAKEN_AWAY and self._was_replaced():
+                raise _gone(self.file) from error
             raise CacheTrouble(
                 f"The search cache cannot be used: {error}.",
                 hint="The notes are not affected; see to the cache folder, then repeat the call.",
@@ -337,11 +339,13 @@ class Cache:
             if generation == self._generation:  # else another thread has seen to it
                 self._let_go()
                 self._start(spoilt=reason)
-        return CacheLost(
-            "The search cache was damaged and has been set aside.",
-            hint="The notes are not affected; it is made again from them at the next refresh.",
-            cache=str(self.file),
-        )
+        return _gone(self.file)
+
+    def _was_replaced(self) -> bool:
+        """Whether another process makes the file anew, or just did; then it is waited for and followed."""
+        generation = self._generation
+        self._notice_replacement()
+        return generation != self._generation
 
     # --- connections ---
 
@@ -353,7 +357,9 @@ class Cache:
             generation = self._generation
             db = self._readers.pop() if self._readers else None
         if db is None:
-            db = engine.connect(self.file, self._patience)
+            # The engine finds its side files by name: nobody may open while the file is set aside.
+            with _alone(self.file, self._patience):
+                db = engine.connect(self.file, self._patience)
         try:
             yield db
         finally:
@@ -397,17 +403,16 @@ class Cache:
             self.rebuilt, self.reason = True, spoilt or "it lives in memory"
             return
         try:
-            wrong = spoilt or self._take()
-            if wrong:
-                os.makedirs(self.file.parent.parent, exist_ok=True)
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(self.file.parent, 0o700)
-                with _alone(self.file, self._patience):
-                    # Another process may have seen to it while we waited.
-                    wrong = spoilt or self._take()
-                    if wrong:
-                        _set_aside(self.file)
-                        self._make()
+            os.makedirs(self.file.parent.parent, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.file.parent, 0o700)
+            with _alone(self.file, self._patience):
+                # Another process may have seen to it while we waited: then a good file is there.
+                still = self._identity == _identity(self.file)
+                wrong = (spoilt if still else "") or self._take()
+                if wrong:
+                    _set_aside(self.file)
+                    self._make()
         except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
             self._let_go()
             self._writer = engine.in_memory(self._vault_id)
@@ -486,6 +491,14 @@ class Cache:
             self._seal_file.write_text(_state(self.file), encoding="ascii")
 
 
+def _gone(file: Path) -> CacheLost:
+    return CacheLost(
+        "The search cache was damaged and has been set aside.",
+        hint="The notes are not affected; it is made again from them at the next refresh.",
+        cache=str(file),
+    )
+
+
 def _identity(file: Path) -> tuple[int, int] | None:
     try:
         stat = os.stat(file)
@@ -508,7 +521,7 @@ def _read_text(file: Path) -> str:
 
 @contextlib.contextmanager
 def _alone(file: Path, patience: float) -> Iterator[None]:
-    """Only one process at a time makes the file. The engine's own lock, which dies with its process."""
+    """Only one process at a time opens or makes the file. The engine's own lock, which dies with it."""
     guard = file.with_name(f"{file.name}.guard")
     db = sqlite3.connect(guard, timeout=2 * patience, isolation_level=None, check_same_thread=False)
     try:

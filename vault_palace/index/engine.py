@@ -8,6 +8,8 @@ from pathlib import Path
 from vault_palace.index import sql
 
 BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
+# What a connection meets whose files another process renames at this moment, and what a failing disk says.
+TAKEN_AWAY = frozenset((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR))
 _DAMAGE = frozenset(
     (
         sqlite3.SQLITE_CORRUPT,
@@ -15,6 +17,7 @@ _DAMAGE = frozenset(
         sqlite3.SQLITE_CONSTRAINT,
         sqlite3.SQLITE_MISMATCH,
         sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_READONLY,  # another's file, or no longer ours: one that can be written takes its place
     )
 )
 

@@ -11,7 +11,6 @@ from vault_palace.storage import files, operations
 from vault_palace.storage.journal import old_operations
 from vault_palace.storage.lock import WriteLock
 
-
 START_SECONDS = 5.0  # how long a start waits for another process that writes
 
 
@@ -23,7 +22,7 @@ def recover(house: House) -> RecoverAnswer:
     house.writable()
     with house.locked():
         now = operations.recover(house.vault, house.journal, house.versions)
-    # What the start of this process ended is told as well, once: nobody else could say it.
+    # What this process ended at its start, or before it wrote, is told as well: nobody else could say it.
     found = list({item.op: item for item in (*house.recovered, *now)}.values())
     house.recovered = ()
     if found:
@@ -74,4 +73,4 @@ def at_start(house: House) -> None:
     if not house.journal.unfinished() and not any(files.leftovers(house.vault.root)):
         return
     with contextlib.suppress(LockTimeout, StorageFailed), WriteLock(house.vault, timeout=START_SECONDS):
-        house.recovered = tuple(operations.recover(house.vault, house.journal, house.versions))
+        house.recovered += tuple(operations.recover(house.vault, house.journal, house.versions))

@@ -111,11 +111,14 @@ class Shelf:
         try:
             if self._is_fresh(if_older):
                 return
-            try:
-                self._compare()
-            except CacheLost:
-                self._forget()
-                self._compare()
+            for tries_left in (2, 1, 0):
+                try:
+                    self._compare()
+                    break
+                except CacheLost:  # several processes may find the damage at once
+                    self._forget()
+                    if not tries_left:
+                        raise
             self.lag = ""
             self._fresh_at = time.monotonic()
         except CacheTrouble as error:
