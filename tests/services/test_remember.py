@@ -258,7 +258,7 @@ def test_replacing_a_note_that_a_person_moved_names_where_it_is(palace: Palace, 
     saved = palace.write("old", path="spec")
     (vault / "01_Shallow/spec.md").rename(vault / "02_Sediment/spec.md")
 
-    with pytest.raises(NotFound, match="02_Sediment/spec.md"):
+    with pytest.raises(NotFound, match=r"02_Sediment/spec\.md"):
         palace.write("new", mode="replace", path="spec", layer="shallow", if_rev=saved["rev"])
 
 

@@ -425,9 +425,10 @@ class House:
     def kept_up(self, note: Note, text: str) -> str:
         """*text* of *note*, about to be written for what is no use, with what a person did to the note.
 
-        Whoever looks next compares with this write, and could not see it any more.
+        Whoever looks next compares with this write, and could not see it any more. What is missing is filled
+        in: a note without `created` is as old as its file, which this write makes new.
         """
-        if note.kind != "memory" or note.reading is None or note.memory in (None, note.reading.memory):
+        if note.kind != "memory" or note.untouched:
             return text
         return self.with_memory(note, text, self.memory_of(note), {})
 
