@@ -609,7 +609,10 @@ def test_a_note_of_any_shape_is_found_under_its_title(
 def test_a_note_of_any_shape_keeps_it_when_a_property_is_set(
     palace: Palace, note: Note, case: str, data: bytes, title: str, word: str, windows: bool
 ) -> None:
-    """One header afterwards, in front, in the file's own line ends; the body is the same text."""
+    """One header afterwards, in front, in the file's own line ends; the body is the same text.
+
+    `FM-25-rule`: a lone `---` is no header but a first rule that never closes, and stays in the body (FM-22).
+    """
     path = note("01_Shallow/f.md", data)
     body = frontmatter.read(data.decode("utf-8")).body
 

@@ -578,6 +578,7 @@ def test_the_note_itself_and_notes_beside_the_layers_do_not_count_wl_15(palace: 
 def test_an_unquoted_link_is_reported_with_its_line_and_counts_for_nobody_fm_28(
     palace: Palace, note: Note
 ) -> None:
+    """Of the case's two outcomes the flag is ours: for Obsidian it is no link, so the graph has none."""
     for name in ("Blue Whale", "Smith", "Smith, John"):
         note(f"{L1}/{name}.md", "x\n")
     note(f"{L1}/a.md", "---\nparent: [[Blue Whale]]\nalso: [[Smith, John]]\nn: 1\n---\n")
@@ -589,6 +590,31 @@ def test_an_unquoted_link_is_reported_with_its_line_and_counts_for_nobody_fm_28(
         [],
         [],
     ]
+
+
+def test_a_path_need_not_begin_at_a_folder_wl_06(palace: Palace, note: Note) -> None:
+    """The case's reason is wrong for us: Obsidian takes any tail of a path, and the person sees Obsidian.
+
+    A bare name is never the tail of another (the table above); a path may begin inside a folder's name.
+    """
+    note(f"{L1}/back/N.md", "x\n")
+    note(f"{L2}/ref.md", "[[ack/N]]\n")
+
+    assert backlinks(palace, f"{L1}/back/N.md") == [f"{L2}/ref.md"]
+    assert codes(palace, "unresolved_link") == []
+
+
+def test_a_title_that_is_taken_gets_a_number_and_the_old_note_stays_wl_07(
+    palace: Palace, vault: Path, note: Note
+) -> None:
+    """The case wants a refusal; here a title never refuses nor overwrites, only a path does (SPEC §2)."""
+    note(f"{L1}/v1.2 plan.md", "the only copy\n")
+
+    answer = palace.write("x", title="v1.2 plan")
+
+    assert answer["saved_path"] == f"{L1}/v1.2 plan 2.md"
+    assert any("v1.2 plan 2" in warning for warning in answer["warnings"])
+    assert text(vault, f"{L1}/v1.2 plan.md") == "the only copy\n"
 
 
 def test_attachments_are_no_missing_notes_wl_07(palace: Palace, note: Note) -> None:
@@ -744,7 +770,10 @@ def test_a_note_with_a_loud_extension_keeps_its_name_wl_21(
 
 
 def test_a_folder_that_a_person_renames_is_followed_wl_10(palace: Palace, vault: Path, note: Note) -> None:
-    """Nothing is repaired behind a person's back: bare links go on leading there, the others are listed."""
+    """Nothing is repaired behind a person's back: bare links go on leading there, the others are listed.
+
+    Listed are those of memories and of the map; in their own notes beside the layers Obsidian shows them.
+    """
     saved = palace.write("heat", path="rooms/pump")
     note(f"{L1}/a.md", f"[[pump]]\n\n[[{L1}/rooms/pump]], [p]({L1}/rooms/pump.md)\n\n![[rooms/pump#Fig]]\n")
     note("PALACE_MAP.md", f"- [[{L1}/rooms/pump]]\n")
