@@ -10,6 +10,12 @@ from vault_palace.core.content import inline_fields, unsafe
 from vault_palace.core.model import PROPERTIES
 
 REFUSED = {
+    "style inside a paragraph": "x <style>@import '//e.example/a.css'</style>",
+    "style inside a paragraph, escaped": "x <STYLE type=a>@im\\port '//e.example/a.css'</STYLE>",
+    "style in a formula": "$\\style{background-image:url(http://e.example)}{y}$",
+    "fence on a footnote's first line": "[^1]: ```dataviewjs\n",
+    "backtick inside an address": "http://e.example/a`b <script>x</script> `",
+    "backtick inside an inline footnote": "^[a `] <script>x</script> `",
     # Blocks that plugins run, in every shape of a fence.
     "dataviewjs": "```dataviewjs\ndv.pages()\n```",
     "dataviewjs, tildes": "~~~dataviewjs\ndv.pages()\n~~~",

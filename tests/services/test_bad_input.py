@@ -14,6 +14,7 @@ from vault_palace.core.errors import (
     Conflict,
     InvalidArguments,
     PathViolation,
+    UnsafeContent,
 )
 from vault_palace.services.palace import Palace
 
@@ -309,3 +310,80 @@ def test_archived_notes_are_found_where_they_are_asked_for(palace: Palace) -> No
 
     assert (found["path"], found["layer"]) == ("_Archive/01_Shallow/ideas/Stone.md", "")
     assert palace.search("granite")["matches"] == []
+
+
+# -- content that would run --------------------------------------------------------------------------------
+
+RUNS = [
+    "<script>x</script>",
+    "![](https://evil.example/x.png)",
+    "`$= dv.pages()`",
+    "<% tp.file.cursor() %>",
+    "<%",
+]
+
+
+@pytest.mark.parametrize("words", RUNS)
+def test_no_argument_carries_what_a_dashboard_would_run(
+    palace: Palace, vault: Path, note: Note, words: str
+) -> None:
+    """Dataview shows the texts of properties as Markdown, and Templater reads a new file from its start."""
+    note("01_Shallow/a.md", "---\nid: mem_a\n---\na\n")
+    before = bytes_of(vault)
+
+    for call in (
+        lambda: palace.write("x", title=f"On {words}"),
+        lambda: palace.write("x", source_session=words),
+        lambda: palace.purge("01_Shallow/a.md", reason=words, confirm=True),
+        lambda: palace.update_map("add_link", words),
+    ):
+        with pytest.raises(UnsafeContent):
+            call()
+
+    assert bytes_of(vault) == before
+
+
+def test_a_title_may_speak_of_markup_in_code(palace: Palace) -> None:
+    saved = palace.write("x", title="How `<script>` works")["saved_path"]
+
+    assert saved == "01_Shallow/How ' script ' works.md"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("```", "```\n<script>alert(1)</script>\n```"),
+        ("~~~~\ncode", "~~~~\n![](http://evil.example/x.png)\n~~~~"),
+        ("first <% tp.", "second %> last"),
+    ],
+)
+def test_two_harmless_appends_do_not_make_a_harmful_note(
+    palace: Palace, vault: Path, first: str, second: str
+) -> None:
+    saved = palace.write(first, title="Plan")["saved_path"]
+    before = bytes_of(vault)
+
+    with pytest.raises(UnsafeContent):
+        palace.write(second, path=saved, mode="append")
+
+    assert bytes_of(vault) == before
+
+
+def test_what_a_person_runs_in_their_note_does_not_keep_an_agent_from_adding_to_it(
+    palace: Palace, note: Note, vault: Path
+) -> None:
+    theirs = "```dataviewjs\ndv.pages()\n```\n\n![](https://example.org/x.png)\n"
+    note("01_Shallow/a.md", theirs)
+
+    palace.write("plain words", path="a", mode="append")
+
+    assert theirs in (vault / "01_Shallow/a.md").read_text(encoding="utf-8")
+
+
+def test_in_a_huge_note_what_is_added_is_judged_without_its_code_marks(palace: Palace, note: Note) -> None:
+    note("01_Shallow/a.md", "```\n" + "filler\n" * 40_000)
+
+    with pytest.raises(UnsafeContent):
+        palace.write("```\n<script>x</script>\n```", path="a", mode="append")
+
+    palace.write("plain `code` words", path="a", mode="append")

@@ -66,15 +66,19 @@ _LOADERS = frozenset({"cardlink", "leaflet", "embed", "gallery", "image-layout",
 _MOST_NESTING = 8
 
 # A fence that markdown-it takes for something else (indented, behind an odd list marker) may be one there.
-_FENCE = re.compile(r"^[ \t>*+\-\d.)]*(?:`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t>*+\-\d.)]*(?:\[\^[^\]\n]{1,200}\]:[ \t]*)?(?:`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$", re.MULTILINE
+)
 # A tag that only a more lenient parser than markdown-it takes for one: it has a plain name and an end.
 _LOOSE_TAG = re.compile(r"<[a-zA-Z][\w:-]*(?=[\s/>])[^<>]{0,2000}>")
+_STYLE = re.compile(r"<style(?=[\s/>])", re.IGNORECASE)
 _LOOSE_CODE = re.compile(r"`[ \t]*\$=")
 _REMOTE_IMAGE = re.compile(
     r"!\[[^\]\n]{0,999}\]\(\s{0,99}<?\s{0,99}(?:[a-z][a-z0-9+.\-]{0,20}:)?[\\/]{2}", re.IGNORECASE
 )
 _LINK_TARGET = re.compile(r"\]\(\s{0,99}<?(?=([^)\n]{0,300}))")
 _BARE_URI = re.compile(r"\b(?:obsidian|file|app|shell|ms-[a-z-]{1,30})://[^\s<>\])]*", re.IGNORECASE)
+_MATH_STYLE = re.compile(r"\\style\s{0,99}\{(?=([^}\n]{0,300}))", re.IGNORECASE)
 _MATH_LINK = re.compile(r"\\(?:href|url)\s{0,99}\{\s{0,99}(?=([^}\n]{0,300}))", re.IGNORECASE)
 # Strings put together from pieces are found by the seam: `"<im" + "g …"`.
 _QUERY_LOADS = re.compile(
@@ -98,7 +102,8 @@ _REGIONS = re.compile(
     r"(?:\n.*?(?:^[ \t>]*(?P=mark)[`~]*[ \t]*$|\Z)|\Z))"
     r"|(?P<escape>\\[^\n])"
     r"|(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<other>%%.*?%%|\$\$.*?\$\$|\$(?![\s$])[^$\n]*?(?<!\s)\$(?!\d)|\[\[[^\]\n]{0,500}\]\])",
+    r"|(?P<other>%%.*?%%|\$\$.*?\$\$|\$(?![\s$])[^$\n]*?(?<!\s)\$(?!\d)|\[\[[^\]\n]{0,500}\]\]"
+    r"|\^\[[^\]\n]{0,500}\]|\bhttps?://[^\s<]{0,2000})",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -244,7 +249,16 @@ def _inline(token: Token, start: int) -> Iterator[Finding]:
     as it stands: a parser more lenient than markdown-it may see a tag or an image there."""
     line = start + 1
     loose: list[str] = []
-    for child in token.children or []:
+    children = token.children or []
+    styles = (
+        at for at, one in enumerate(children) if one.type == "html_inline" and _STYLE.match(one.content)
+    )
+    style = next(styles, None)
+    if style is not None:
+        problem = css_problem("".join(child.content for child in children[style + 1 :]))
+        if problem:
+            yield Finding(line, problem)
+    for child in children:
         what, shown = _part(child)
         loose.append(shown)
         yield from (Finding(line, problem) for problem in what)
@@ -301,6 +315,10 @@ def _loose_problems(text: str) -> Iterator[tuple[int, str]]:
             problem = uri_problem(match[1])
             if problem:
                 yield match.start(), problem
+    for match in _MATH_STYLE.finditer(text):
+        problem = css_problem(match[1])
+        if problem:
+            yield match.start(), f"{problem} in a formula"
     for match in _LOOSE_CODE.finditer(text):
         yield match.start(), "inline DataviewJS `$= …`"
     for match in _BARE_URI.finditer(text):

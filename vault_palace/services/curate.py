@@ -10,7 +10,7 @@ from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
 from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import arguments, quiet, zones
+from vault_palace.services import arguments, quiet, safety, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
     HealthAnswer,
@@ -54,6 +54,8 @@ def update_map(house: House, action: str, link: str) -> MapEditAnswer:
             hint="Send details: {link: '[[Name]]'}.",
             argument="details",
         )
+    if action == "add_link":
+        safety.check_words(house, link=link)
     change = mapnote.add_link if action == "add_link" else mapnote.remove_link
     for _ in range(REDO):
         quiet.wait_quiet(house, [MAP_NOTE])
@@ -65,6 +67,8 @@ def update_map(house: House, action: str, link: str) -> MapEditAnswer:
         changed_text, changed = change(text, link.strip())
         if not changed:
             return MapEditAnswer(action=action, link=link, changed=False)
+        if action == "add_link":
+            safety.check_joined(house, text, changed_text, link)
         try:
             with house.locked():
                 edit = Put(path=MAP_NOTE, before=before, data=changed_text.encode("utf-8"))

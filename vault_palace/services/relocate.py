@@ -16,7 +16,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import Layer
-from vault_palace.services import arguments, finding, quiet
+from vault_palace.services import arguments, finding, quiet, safety
 from vault_palace.services.answers import MoveAnswer, PurgeAnswer, RestoreAnswer
 from vault_palace.services.house import REDO, House, Move, Note, Put
 
@@ -130,6 +130,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
         note = house.look(note.path)
         memory = house.memory_of(note)
         to = _destination(house, note, layer, new_path)
+        safety.check_words(house, new_path=new_path)
         if to == note.path:
             return MoveAnswer(source=note.path, destination=to, links_rewritten=0, links_left=[])
         text = note.editable
@@ -182,6 +183,7 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
     house.writable()
     arguments.plain(path=path)
     arguments.plain(house.settings.limits.reason, reason=reason)
+    safety.check_words(house, reason=reason)
     note = finding.memory_note(house, path)
     house.destructive("purge_memory", confirm)
     for _ in range(REDO):

@@ -18,11 +18,10 @@ from vault_palace.core.errors import (
     InvalidArguments,
     NoteChanged,
     NotFound,
-    UnsafeContent,
     VaultError,
 )
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import arguments, finding, quiet, recall
+from vault_palace.services import arguments, finding, quiet, recall, safety
 from vault_palace.services.answers import RateAnswer, WriteAnswer
 from vault_palace.services.house import REDO, House, Note, Put
 
@@ -84,6 +83,7 @@ def write(
             f"mode {mode!r} is unknown.", hint=f"Use one of: {', '.join(MODES)}.", argument="mode"
         )
     arguments.plain(path=path, title=title, source_session=source_session, if_rev=if_rev)
+    safety.check_words(house, title=title, source_session=source_session)
     said = _Said(
         density=None if density is None else arguments.density(density),
         tags=None if tags is None else tuple(arguments.tags(tags)),
@@ -102,16 +102,7 @@ def _check_text(house: House, content: str) -> None:
     arguments.within(
         "content", content, house.settings.limits.content, "Split it into several linked memories."
     )
-    if house.policy().active_content == "allow":
-        return
-    found = contents.unsafe(content)
-    if found:
-        listed = "; ".join(f"line {item.line}: {item.what}" for item in found[:5])
-        raise UnsafeContent(
-            f"content would run or phone home when a person opens the note ({listed}).",
-            hint="Leave that out, or quote it as inline code or in a plain code fence.",
-            lines=[item.line for item in found[:20]],
-        )
+    safety.check_text(house, content)
 
 
 def _older(house: House, supersedes: str | Sequence[str] | None) -> list[Note]:
@@ -210,6 +201,7 @@ def _create(
     older: list[Note],
 ) -> WriteAnswer:
     where, room, stem, named = target(layer, path, title, content)
+    safety.check_words(house, path=path)
     warnings = _warnings(content)
     folder = house.vault.spelled(_join(where.folder, room))
     finding.open_to_notes(house, folder)
@@ -319,6 +311,7 @@ def _change(
             text = frontmatter.replace_body(note.editable, SEPARATOR + content)
         else:
             text = frontmatter.append_body(note.editable, content)
+            safety.check_joined(house, note.header.body, frontmatter.read(text).body, content)
         extra = said.properties(house, note, mode)
         if older:
             extra["supersedes"] = _superseding(house, note, older)
