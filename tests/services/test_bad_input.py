@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.services.conftest import OpenPalace
 from vault_palace.core import frontmatter
 from vault_palace.core.errors import (
     BudgetExceeded,
     Conflict,
     InvalidArguments,
     PathViolation,
+    RateLimited,
     UnsafeContent,
 )
 from vault_palace.services.palace import Palace
@@ -387,3 +389,41 @@ def test_in_a_huge_note_what_is_added_is_judged_without_its_code_marks(palace: P
         palace.write("```\n<script>x</script>\n```", path="a", mode="append")
 
     palace.write("plain `code` words", path="a", mode="append")
+
+
+# -- policy ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("---\nread_only: true\n", 1), ("read_only: true\n", 1), ("# Policy\n\nread_only: true\n", 3), ("", 0)],
+)
+def test_a_policy_without_a_header_does_not_undo_the_last_good_one(
+    open_palace: OpenPalace, vault: Path, note: Note, text: str, line: int
+) -> None:
+    note("_System/Policy.md", "---\ntimezone: UTC\nsediment_density: 0.7\n---\n")
+    open_palace().metabolize(confirm=True)
+
+    note("_System/Policy.md", text)
+    palace = open_palace()
+
+    assert palace.house.policy().sediment_density == 0.7
+    assert ("_System/Policy.md", line, "bad_policy") in {
+        (found.path, found.line, found.code) for found in palace.check()
+    }
+
+
+def test_a_policy_that_is_all_prose_means_the_defaults(palace: Palace, note: Note) -> None:
+    note("_System/Policy.md", "# Policy\n\nAll as usual.\n")
+
+    assert palace.check() == []
+
+
+def test_a_policy_that_allows_nothing_destructive_does_not_ask_to_wait(palace: Palace, note: Note) -> None:
+    note("_System/Policy.md", "---\ntimezone: UTC\nmax_destructive_per_minute: 0\n---\n")
+    note("01_Shallow/a.md", "a\n")
+
+    with pytest.raises(RateLimited) as refused:
+        palace.purge("01_Shallow/a.md", confirm=True)
+
+    assert "ait" not in str(refused.value)

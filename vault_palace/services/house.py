@@ -47,7 +47,7 @@ from vault_palace.storage.vault import Stored, Vault, find_palace, palace_mark
 from vault_palace.storage.versions import Versions, prepare_state
 
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
-REDO = 5  # how often an edit is made anew on a note that changed under it
+REDO = 50  # how often an edit is made anew on a note that changed under it; twenty agents may write at once
 
 
 def system_clock() -> datetime:
@@ -159,7 +159,7 @@ class House:
         self._applied: tuple[Policy | None, str] = (None, "")
         self._destructive: deque[datetime] = deque()
         self.touches: dict[str, datetime] = {}
-        self.recovered: tuple[Recovered, ...] = ()  # what the start found unfinished, until it is told
+        self.recovered: tuple[Recovered, ...] = ()  # unfinished ones ended by the way, until told
         self.outside: dict[str, int] = {}
         self.shelf = Shelf(self)
 
@@ -264,6 +264,10 @@ class House:
             raise PolicyViolation(
                 f"{verb} needs confirm: true.", hint="Look at a dry run or at the note first, then confirm."
             )
+        if not policy.max_destructive_per_minute:
+            raise RateLimited(
+                "Policy allows no destructive calls.", hint="Raise max_destructive_per_minute in it.", limit=0
+            )
         now = self.now()
         window = timedelta(seconds=policy.destructive_window_seconds)
         with self.guard:
@@ -287,7 +291,8 @@ class House:
         with self._lock if timeout is None else WriteLock(self.vault, timeout=timeout):
             self.present()  # it may have gone while we waited
             if any(entry.state == "begin" for entry in self.journal.unfinished()):
-                operations.recover(self.vault, self.journal, self.versions, sweep=False)
+                ended = operations.recover(self.vault, self.journal, self.versions, sweep=False)
+                self.recovered += tuple(ended)
             yield
 
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
