@@ -43,7 +43,7 @@ class _Change:
     left: list[str] = field(default_factory=list)
 
 
-class _Odd(ValueError):  # noqa: N818 - the kind is said, as in `errors`
+class _Odd(ValueError):
     """The JSON is not of the form that Obsidian writes."""
 
 

@@ -48,7 +48,7 @@ _HIDDEN: Final = re.compile(
 _STAND_INS: Final = ((0x100000, "\\U0010"), (0xF0000, "\\U000F"), (0xE000, "\\uE"))
 
 
-class Unreadable(ValueError):  # noqa: N818 - the kind is said, as in `errors`
+class Unreadable(ValueError):
     """The text is no set of properties. `line` counts from 0 within the text."""
 
     def __init__(self, line: int, message: str) -> None:

@@ -16,8 +16,8 @@ from unicodedata import normalize
 from vault_palace.core.links import Resolver
 from vault_palace.core.model import Layer
 from vault_palace.index.notes import (
-    SEARCHED_KINDS,
     NOTE_COLUMNS,
+    SEARCHED_KINDS,
     DamagedRowError,
     IndexedNote,
     Words,

@@ -425,7 +425,7 @@ def _problem(path: str, line: int, code: str, message: str) -> Problem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OldOperation:
-    """What Sediment Palace's journal says it began: its id, verb, the note (empty: none is named), the line."""
+    """What Sediment Palace's journal says it began: its id, verb, note (empty: none is named), line."""
 
     op: str
     verb: str
