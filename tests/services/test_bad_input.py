@@ -427,3 +427,65 @@ def test_a_policy_that_allows_nothing_destructive_does_not_ask_to_wait(palace: P
         palace.purge("01_Shallow/a.md", confirm=True)
 
     assert "ait" not in str(refused.value)
+
+
+# -- the map -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "link", ["```", "- ```js", "<!--", "$$", "%%", "[[a]]\u2028- b", "[[a]]\x85b", "a\x0bb", "\ufeff[[a]]"]
+)
+def test_no_link_swallows_what_stands_below_it_in_the_map(
+    palace: Palace, vault: Path, note: Note, link: str
+) -> None:
+    note("PALACE_MAP.md", "## Links\n\n- [[a]]\n\ntheirs\n")
+    before = bytes_of(vault)
+
+    with pytest.raises((InvalidArguments, UnsafeContent)):
+        palace.update_map("add_link", link)
+
+    assert bytes_of(vault) == before
+
+
+def test_a_map_that_begins_with_a_byte_order_mark_keeps_one_list(
+    palace: Palace, vault: Path, note: Note
+) -> None:
+    note("PALACE_MAP.md", "\ufeff## Links\n- [[b]]\n")
+
+    palace.update_map("add_link", "[[c]]")
+
+    assert (vault / "PALACE_MAP.md").read_text(encoding="utf-8") == "\ufeff## Links\n- [[b]]\n- [[c]]\n"
+
+
+def test_a_map_that_is_no_utf_8_is_not_said_to_be_empty(palace: Palace, note: Note) -> None:
+    note("PALACE_MAP.md", b"# caf\xe9\n")
+
+    assert palace.read_map()["map"] == "# caf\ufffd\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\n%% palace:begin %%\nx\n%% palace:begin %%\ny\n%% palace:end %%\nz\n",
+        "%% palace:end %%\nx\n%% palace:begin %%\n",
+        "```\n%% palace:begin %%\n```\n%% palace:begin %%\ngenerated\n%% palace:end %%\n",
+        "# M\n%% palace:begin %%\n## Links\n\n- [[generated]]\n",
+        "  %% palace:begin %%  \nq\n  %% palace:end %%\n",
+        "---\na: [1\n---\n## Links\n",
+        "<!--\n## Links\n-->\n",
+        "text %% palace:begin %% x\r\n",
+    ],
+)
+def test_every_line_of_a_broken_map_outlives_its_links(
+    palace: Palace, vault: Path, note: Note, text: str
+) -> None:
+    place = note("PALACE_MAP.md", text)
+
+    palace.update_map("add_link", "[[zz]]")
+    added = place.read_bytes().decode().split("\n")
+    palace.update_map("remove_link", "[[zz]]")
+
+    assert sum("[[zz]]" in line for line in added) == 1
+    assert "[[zz]]" not in place.read_text(encoding="utf-8")
+    rest = iter(added)
+    assert all(line in rest for line in text.rstrip("\n").split("\n"))  # all of them, in their order

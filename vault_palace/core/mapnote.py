@@ -15,6 +15,8 @@ BEGIN = "%% palace:begin %%"
 END = "%% palace:end %%"
 HEADING = "## Links"
 
+# Ends the line, or begins what would swallow the person's lines below: a comment, code, a formula.
+_NO_LINE = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029\ufeff]|%%|<!--|\$\$|^\W*(?:`{3}|~{3})")
 _LINE = re.compile(r"[^\n\r]*(?:\r\n|\n|\r|\Z)")
 _FENCE = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>.*)")
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
@@ -81,7 +83,7 @@ def remove_link(text: str, link: str) -> tuple[str, bool]:
 
 def _one_line(link: str) -> str:
     link = link.strip()
-    if not link or "\n" in link or "\r" in link or "%%" in link:
+    if not link or _NO_LINE.search(link):
         raise InvalidArguments(
             "The link is not one line of text.", hint="Send a link such as [[Name]].", argument="link"
         )
@@ -145,7 +147,7 @@ def _open_region(lines: list[str], shown: list[bool]) -> int:
 def _links_heading(lines: list[str], shown: list[bool]) -> int | None:
     """The line of the heading `## Links`: the first with its very words, of whatever level."""
     for at, line in enumerate(lines):
-        heading = _HEADING.fullmatch(line.rstrip("\r\n"))
+        heading = _HEADING.fullmatch(line.rstrip("\r\n").removeprefix("\ufeff"))
         if shown[at] and heading and (heading["title"] or "").casefold() == "links":
             return at
     return None

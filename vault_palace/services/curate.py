@@ -36,7 +36,7 @@ def read_map(house: House, max_tokens: int | None = None) -> MapAnswer:
     except NotFound:
         house.present()
         return MapAnswer(map="", truncated=False)
-    text, truncated = budget.cut(note.text or "", max_tokens or MAP_TOKENS)
+    text, truncated = budget.cut(note.shown, max_tokens or MAP_TOKENS)
     return MapAnswer(map=text, truncated=truncated)
 
 
