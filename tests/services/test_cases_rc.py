@@ -22,6 +22,7 @@ from vault_palace.core import frontmatter, links
 from vault_palace.core.errors import LockTimeout, MalformedNote, StorageFailed, VaultError
 from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.storage import files
+from vault_palace.storage.vault import Vault
 
 Note = Callable[..., Path]
 
@@ -555,6 +556,23 @@ def test_rc_08_twenty_starts_against_a_stale_lock_each_write_once(vault: Path, k
         assert palace.recover()["unresolved_count"] == 0
         assert palace.check() == []
     assert not [place for place in notes(vault) if place.endswith(".tmp")]
+
+
+def test_rc_08_a_name_that_came_while_the_vault_was_listed_stays_taken(
+    open_palace: OpenPalace, note: Note, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = open_palace(), open_palace(session="second")
+    first.write("basalt", title="Other")
+    listed = [second.house.vault.survey()]
+    first.write("gneiss", title="Fed to the index")
+    note("01_Shallow/Twin.md", "granite\n")
+    real = Vault.survey
+    monkeypatch.setattr(Vault, "survey", lambda vault: listed.pop() if listed else real(vault))
+
+    saved = second.write("marble", title="Twin")["saved_path"]
+
+    assert not listed
+    assert saved == "01_Shallow/Twin 2.md"
 
 
 @pytest.mark.parametrize("kind", ["live", "other host"])

@@ -174,13 +174,14 @@ class Shelf:
         if set(changes.removed) <= self._gone:
             self._marks = dict(survey.files)
 
-    def _know_names(self, paths: Iterable[str]) -> None:
+    def _know_names(self, paths: Iterable[str]) -> resolve.Resolver:
         """Begin anew with these names, and those that came while they were gathered."""
         with self._naming:
             self._resolver = resolver = resolve.Resolver(paths)
             self._listing.renew()
             for path in self._listing.paths():
                 resolver.add(path)
+            return resolver
 
     def _take(self, cache: Cache, path: str, mark: Mark) -> None:
         if not places.is_note(path.rpartition("/")[2]):
@@ -341,8 +342,10 @@ class Shelf:
                 if self._resolver is None:
                     raise
             resolver = self._resolver  # the names come from the disk, before the cache is asked to hold them
-        if resolver is None:  # the vault looks empty: what is known still counts
-            resolver = self._resolver = resolve.Resolver(self.ask(lambda cache: cache.paths()))
+        if resolver is None:
+            # The vault looks empty, or files came while they were compared: what is known still counts. The
+            # listing tells of a name once, so it is asked for all of them.
+            resolver = self._know_names(self.ask(lambda cache: cache.paths()))
         return resolver
 
     def resolvers(self, path: str, to: str) -> tuple[resolve.Resolver, resolve.Resolver]:
