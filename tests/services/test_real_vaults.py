@@ -77,6 +77,18 @@ def test_a_duplicate_gets_a_number_where_the_other_one_lies(palace: Palace, note
     assert palace.move("01_Shallow/Daily.md", "sediment")["destination"] == "02_Sediment/Daily 2.md"
 
 
+def test_a_link_that_leads_nowhere_twice_on_one_line_is_one_problem_everywhere(
+    palace: Palace, note: Note
+) -> None:
+    note("01_Shallow/a.md", "See [[Nobody]] and [[Nobody]] again.\n")
+
+    listed = palace.check()
+
+    assert [(problem.code, problem.line) for problem in listed] == [("unresolved_link", 1)]
+    assert palace.status()["problem_count"] == palace.health()["problem_count"] == 1
+    assert palace.reindex()["problem_count"] == 1
+
+
 def test_a_dry_run_over_notes_without_properties_changes_nothing(
     palace: Palace, vault: Path, note: Note
 ) -> None:

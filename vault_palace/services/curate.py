@@ -82,18 +82,18 @@ def update_map(house: House, action: str, link: str) -> MapEditAnswer:
 def check(house: House) -> list[Problem]:
     """Every problem of the vault with its path and line, sorted; an empty list is a healthy vault."""
     house.refresh(if_older=0)
-    found = list(problems(house))
-    return sorted(set(found), key=lambda item: (item.path, item.line, item.code, item.message))
+    return problems(house)
 
 
 def problems(house: House) -> list[Problem]:
-    """All that is wrong as far as the cache, the journals and the policy know; see `check`."""
-    return [
+    """All that is wrong as far as the cache, the journals and the policy know, each once; see `check`."""
+    found = {
         *house.shelf.problems(),
         *house.policy_problems(),
         *house.journal.problems(),
         *open_operations(house.journal),
-    ]
+    }
+    return sorted(found, key=lambda item: (item.path, item.line, item.code, item.message))
 
 
 def _failures(house: House) -> list[Problem]:
