@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from tests.services.conftest import Clock
 from tests.services.test_metabolize import properties, snapshot
 from vault_palace.services.palace import Palace
@@ -87,6 +89,21 @@ def test_a_link_that_leads_nowhere_twice_on_one_line_is_one_problem_everywhere(
     assert [(problem.code, problem.line) for problem in listed] == [("unresolved_link", 1)]
     assert palace.status()["problem_count"] == palace.health()["problem_count"] == 1
     assert palace.reindex()["problem_count"] == 1
+
+
+@pytest.mark.parametrize("empty", ["", '""', "' '", "null", "~"])
+def test_an_empty_property_is_no_problem(palace: Palace, vault: Path, note: Note, empty: str) -> None:
+    """A person's own template for notes, say: `created` is filled in when a note is made from it."""
+    names = ("created", "last_touched", "layer", "density", "streak", "decay_days", "rated_on", "status")
+    header = "".join(f"{name}: {empty}\n" for name in names)
+    note("01_Shallow/a.md", f"---\n{header}---\nbody\n")
+
+    assert palace.check() == []
+
+    palace.metabolize(confirm=True)
+    found = properties(vault, "01_Shallow/a.md")
+    assert (found["layer"], found["density"], found["streak"], found["decay_days"]) == ("shallow", 0.2, 0, 7)
+    assert found["status"] == "active"
 
 
 def test_a_dry_run_over_notes_without_properties_changes_nothing(

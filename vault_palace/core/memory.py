@@ -142,8 +142,12 @@ class _Reader:
     _odd: dict[str, tuple[str, str]] = field(default_factory=dict)  # dates: code, and what is wrong
 
     def given(self, key: str) -> bool:
-        """Whether the property is there; an empty one, as Obsidian leaves it, counts as absent."""
-        return self.header.values.get(key) is not None
+        """Whether the property is there; an empty one, as Obsidian leaves it, counts as absent.
+
+        A text property that a person clears there stays as `""`, a date or a number as nothing.
+        """
+        value = self.header.values.get(key)
+        return value is not None and not (isinstance(value, str) and not value.strip())
 
     def report(self, key: str, message: str, code: str = "bad_value") -> None:
         line = self.header.lines.get(key, 0)
