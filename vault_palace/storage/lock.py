@@ -141,7 +141,8 @@ class WriteLock:
         marker = SoftFileLock(self.path, mode=0o600, thread_local=False)
         guard = FileLock(folder / "lock.guard", mode=0o600, thread_local=False)
         while True:
-            if not os.path.isdir(self.vault.root):  # filelock would make the folders of a vault that went away
+            # filelock would make the folders of a vault that went away
+            if not os.path.isdir(self.vault.root):
                 raise NotFound(f"There is no folder {self.vault.root}.", hint="Is a disk not mounted?")
             with files.told(self.path), self._guarded(guard, start):
                 if self._try(marker) or (self._remove_if_dead() and self._try(marker)):
