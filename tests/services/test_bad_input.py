@@ -14,6 +14,7 @@ from vault_palace.core.errors import (
     BudgetExceeded,
     Conflict,
     InvalidArguments,
+    NotFound,
     PathViolation,
     RateLimited,
     UnsafeContent,
@@ -489,3 +490,31 @@ def test_every_line_of_a_broken_map_outlives_its_links(
     assert "[[zz]]" not in place.read_text(encoding="utf-8")
     rest = iter(added)
     assert all(line in rest for line in text.rstrip("\n").split("\n"))  # all of them, in their order
+
+
+# -- reading what is out of measure ------------------------------------------------------------------------
+
+
+def test_a_title_of_a_pages_length_does_not_crowd_out_the_answer(palace: Palace, note: Note) -> None:
+    note("01_Shallow/a.md", f"---\ntitle: {'T' * 50_000}\n---\ngranite\n")
+
+    assert len(palace.read(path="01_Shallow/a.md")["title"]) == 300
+    assert len(palace.search("granite")["matches"][0]["title"]) == 300
+
+
+def test_a_heading_is_found_in_either_unicode_form(palace: Palace, note: Note) -> None:
+    note("01_Shallow/a.md", "# U\u0308bung\nx\n# Other\ny\n")
+
+    assert palace.read(path="01_Shallow/a.md", section="\xdcbung")["content"] == "# U\u0308bung\nx\n"
+
+
+def test_endless_headings_are_shortened_and_found_by_what_is_shown(palace: Palace, note: Note) -> None:
+    note("01_Shallow/a.md", "".join(f"# {letter * 3_000}\n{letter}\n" for letter in "abcdefgh"))
+
+    with pytest.raises(NotFound) as refused:
+        palace.read(path="01_Shallow/a.md", section="nothing")
+
+    assert len(str(refused.value)) < 2_000
+    shown = refused.value.facts["outline"]
+    assert isinstance(shown, list)
+    assert palace.read(path="01_Shallow/a.md", section=shown[1], max_tokens=9_000)["content"].endswith("b\n")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from math import ceil
+from unicodedata import normalize
 
 from markdown_it import MarkdownIt
 
@@ -192,7 +193,7 @@ def _headings(text: str) -> list[Heading]:
     for token, inline in pairwise(tokens_):
         if token.type != "heading_open" or token.level or token.map is None:
             continue
-        level, title = int(token.tag[1:]), " ".join(inline.content.split())
+        level, title = int(token.tag[1:]), normalize("NFC", " ".join(inline.content.split()))
         above = [heading for heading in above if heading.level < level]
         path = (*(heading.title for heading in above), title)
         above.append(Heading(title, level, token.map[0], path))
@@ -204,7 +205,8 @@ def outline(text: str) -> list[str]:
     """Each heading of *text* as `section` takes it: its title, or its path `A/B` where titles repeat."""
     headings = _headings(text)
     known = Counter(heading.title for heading in headings)
-    names = [heading.title if known[heading.title] == 1 else "/".join(heading.path) for heading in headings]
+    titles = (heading.title if known[heading.title] == 1 else "/".join(heading.path) for heading in headings)
+    names = (_short(title) for title in titles)
     return [name for name in dict.fromkeys(names) if name]
 
 
@@ -221,15 +223,15 @@ def section(text: str, heading: str) -> str:
         names = outline(text)
         listed = "; ".join(names[:_LISTED]) + ("; …" if len(names) > _LISTED else "")
         raise NotFound(
-            f"No section {heading!r}.",
+            f"No section {_short(heading)!r}.",
             hint=f"The headings are: {listed}." if names else "The note has no headings; leave section out.",
             section=heading,
             outline=names[:_LISTED],
         )
     if len(chosen) > 1:
-        places = [f"{'/'.join(found.path)} (line {found.line + 1})" for found in chosen[:_LISTED]]
+        places = [f"{_short('/'.join(found.path))} (line {found.line + 1})" for found in chosen[:_LISTED]]
         raise InvalidArguments(
-            f"Several sections are called {heading!r}: {'; '.join(places)}.",
+            f"Several sections are called {_short(heading)!r}: {'; '.join(places)}.",
             hint="Give the path of one, such as A/B, or leave section out.",
             argument="section",
             candidates=places,
@@ -242,12 +244,17 @@ def section(text: str, heading: str) -> str:
 
 
 _LISTED = 40
+_LONGEST = 120  # characters of a heading in a message
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"
 
 
 def _named(headings: list[Heading], wanted: str) -> list[Heading]:
     """The headings that *wanted* fits best: exactly, else but for case; by title, else by path."""
     marks, title = re.fullmatch(r"\s*(#{0,6})\s*(.*?)\s*", wanted, re.DOTALL).groups()  # type: ignore[union-attr]
-    title = " ".join(title.split())
+    title = normalize("NFC", " ".join(title.split()))
     level = len(marks)
     # A path names the end of the way down, so `B/C` finds `A/B/C`.
     way = tuple(part.strip() for part in title.split("/"))
@@ -256,6 +263,8 @@ def _named(headings: list[Heading], wanted: str) -> list[Heading]:
         lambda found: found.path[-len(way) :] == way,
         lambda found: found.title.casefold() == title.casefold(),
         lambda found: _folded(found.path[-len(way) :]) == _folded(way),
+        # As `outline` shows a long one.
+        lambda found: _short(found.title) == title or _short("/".join(found.path)) == title,
     )
     for fits in tests:
         chosen = [found for found in headings if fits(found) and level in {0, found.level}]

@@ -17,6 +17,7 @@ from vault_palace.services import arguments, finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
 from vault_palace.services.house import House, Note
 
+MOST_TOKENS = 20_000
 READ_TOKENS = 6_000  # what a read answers when the caller names no budget
 SEARCH_TOKENS = 2_000
 BACKLINKS_SHOWN = 50
@@ -24,6 +25,7 @@ SNIPPET = 160
 RELATED = 5
 RELATED_CHARACTERS = 400
 LIMIT_MAX = 100
+LONGEST_TITLE = 300
 
 
 def read(
@@ -58,7 +60,7 @@ def read(
     cut, truncated = budget.cut(shown, most)
     answer = ReadAnswer(
         path=note.path,
-        title=frontmatter.display_title(note.header, note.stem),
+        title=_title(note),
         metadata=frontmatter.shown(note.header),
         content=cut,
         rev=memories.rev(note.header, house.policy(), note.layer),
@@ -73,13 +75,20 @@ def read(
     return answer
 
 
+def _title(note: Note) -> str:
+    """The note's title; a `title` of a page's length is no title, and would crowd out the answer."""
+    title = frontmatter.display_title(note.header, note.stem)
+    return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
+
+
 def _more(text: str, most: int) -> str:
     headings = budget.outline(text)
     whole = budget.tokens(text)
     hint = f"About {whole} tokens in all, {most} shown. Ask for more with max_tokens"
     if headings:
         return f"{hint}, or for one section: {'; '.join(headings[:20])}."
-    return f"{hint}={whole + 50}." if whole else f"{hint}."
+    # An agent is answered no more than that at once (surfaces/mcp/texts.py).
+    return f"{hint}={whole + 50}." if whole < MOST_TOKENS else f"{hint}, up to {MOST_TOKENS}."
 
 
 def find(house: House, query: str, *, layer: str | None = None, max_tokens: int | None = None) -> FindAnswer:
@@ -202,7 +211,12 @@ def related(house: House, note: Note) -> list[Related]:
     except VaultError:
         return []
     return [
-        Related(path=hit.path, title=hit.note.title, link=_pasted(house, hit.path, note.path), why=hit.why)
+        Related(
+            path=hit.path,
+            title=hit.note.title[:LONGEST_TITLE],
+            link=_pasted(house, hit.path, note.path),
+            why=hit.why,
+        )
         for hit in hits
         if hit.path != note.path
     ][:RELATED]
@@ -219,7 +233,7 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> M
         path=note.path,
         snippet=texts.excerpt(body, terms, SNIPPET),
         id=note.id,
-        title=frontmatter.display_title(note.header, note.stem),
+        title=_title(note),
         layer=note.layer.value if note.layer and note.kind == "memory" else "",
         density=memory.density if memory else None,
         age_days=(house.today() - memory.created.date()).days if memory else None,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vault_palace.core.model import OWNED
 from vault_palace.surfaces.mcp import render
 from vault_palace.surfaces.mcp.texts import MOST_TOKENS
 
@@ -97,13 +98,12 @@ def _shorten(
 ) -> None:
     value = structured[key]
     if isinstance(value, str):
-        structured[key] = _shorter_text(shape, structured, key, over, most)
+        structured[key] = _shorter_text(shape, structured, key, most)
         left_out[key] = 1
     elif isinstance(value, dict):
-        # The longest value of a person's properties is the one that nobody meant to be read here.
-        longest = max(value, key=lambda name: len(compact(value[name])))
-        structured[key] = {name: item for name, item in value.items() if name != longest}
-        left_out[key] = left_out.get(key, 0) + 1
+        kept = _fewer(value, over, most)
+        structured[key] = kept
+        left_out[key] = left_out.get(key, 0) + len(value) - len(kept)
     elif _has_long_snippets(value):
         structured[key] = [item | {"snippet": render.line(item["snippet"], SHORT_SNIPPET)} for item in value]
         left_out["snippets"] = 1
@@ -120,16 +120,38 @@ def _shorten(
         _tell(shape.told, structured, left_out)
 
 
-def _shorter_text(shape: Shape, structured: Structured, key: str, over: int, most: int) -> str:
+def _fewer(value: Structured, over: int, most: int) -> Structured:
+    """*value* without the longest of its items, the person's before ours, as far as it has to give way.
+
+    The longest of a person's properties are those that nobody meant to be read here.
+    """
+    whole = compact(value)
+    each = cost(whole) / len(whole)  # tokens a character
+    # What is not large is not what the answer is over its budget for, unless nothing else is left.
+    need = over if len(whole) * each <= most // 4 else min(over, len(whole) * each - most // 4)
+    sizes = {name: len(compact({name: item})) - 1 for name, item in value.items()}
+    gone: set[str] = set()
+    for name in sorted(sizes, key=lambda name: (name in OWNED, -sizes[name])):
+        gone.add(name)
+        need -= sizes[name] * each
+        if need <= 0:
+            break
+    return {name: item for name, item in value.items() if name not in gone}
+
+
+def _shorter_text(shape: Shape, structured: Structured, key: str, most: int) -> str:
     """The text of *key* cut to what the rest of the answer leaves for it."""
     from vault_palace.core import budget
 
     text = structured[key]
     others = structured | {key: ""}
-    room = most - max(cost(shape.show(others)), cost(compact(others))) - NOTICE_TOKENS
-    if len(text) <= COUNTED:
-        # As JSON a text may cost more than by itself, so each pass has to come closer.
-        room = min(room, cost(text) - over - NOTICE_TOKENS)
+    as_text = most - cost(shape.show(others)) - NOTICE_TOKENS
+    as_json = most - cost(compact(others)) - NOTICE_TOKENS
+    part = text[:COUNTED]
+    plain = cost(part)
+    # As JSON a text may cost more than by itself, and what is cut off may cost more than what is kept; so
+    # each pass has to come closer.
+    room = min(as_text, int(as_json * plain / max(1, cost(compact(part)))), int(plain * 0.98))
     return budget.cut(text, room)[0] if room > 0 else ""
 
 
