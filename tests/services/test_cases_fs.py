@@ -782,3 +782,41 @@ def test_fs_18_a_rebuild_removes_only_what_it_made(palace: Palace, vault: Path, 
     assert [path.read_text(encoding="utf-8") for path in kept] == ["mine\n"] * 3
     assert notes(vault) == before
     assert found(palace, "granite") == ["01_Shallow/a.md"]
+
+
+def test_fs_15_a_vault_on_a_read_only_disk_is_read_and_says_why_it_is_not_written(
+    tmp_path: Path, clock: Clock
+) -> None:
+    root = tmp_path / "disk"
+    with small_disk(root):
+        (root / "01_Shallow").mkdir()
+        (root / "_System").mkdir()
+        (root / "_System/Policy.md").write_text("---\ntimezone: UTC\n---\n", encoding="utf-8")
+        with opened(tmp_path, root, clock) as palace:
+            palace.write("granite", title="Sand")
+        (root / "01_Shallow/.Sand.md.0123456789abcdef.tmp").write_bytes(b"left by a killed save")
+        clock.turn(days=9)
+        before = notes(root)
+        subprocess.run(["mount", "-o", "remount,ro", str(root)], check=True)
+
+        with opened(tmp_path, root, clock) as palace:
+            assert palace.read(path="01_Shallow/Sand.md")["content"] == "granite"
+            assert found(palace, "granite") == ["01_Shallow/Sand.md"]
+            assert palace.metabolize(dry_run=True)["archived"] == ["_Archive/01_Shallow/Sand.md"]
+            for act in (
+                lambda: palace.write("x", title="New"),
+                lambda: palace.rate(path="01_Shallow/Sand.md", density=1),
+                lambda: palace.purge("01_Shallow/Sand.md", confirm=True),
+            ):
+                with pytest.raises(StorageFailed, match="read-only"):
+                    act()
+            assert "read-only" in palace.metabolize(confirm=True)["skipped"][0]["reason"]
+            health = palace.health()
+        assert health["status"] == "failing"
+        assert "not_writable" in {problem["code"] for problem in health["problems"]}
+        assert notes(root) == before
+
+        subprocess.run(["mount", "-o", "remount,rw", str(root)], check=True)
+        with opened(tmp_path, root, clock) as palace:
+            assert palace.metabolize(confirm=True)["archived"] == ["_Archive/01_Shallow/Sand.md"]
+            assert not list(root.rglob("*.tmp"))

@@ -8,16 +8,19 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.services.conftest import Clock, OpenPalace
 from vault_palace.core import frontmatter
-from vault_palace.services.palace import Palace
+from vault_palace.services.palace import Palace, PalaceSettings
 
 Note = Callable[..., Path]
 
@@ -321,6 +324,39 @@ def test_a_streak_that_a_person_set_survives_a_rename_of_what_the_note_links_to(
     assert properties(vault, "01_Shallow/Ref.md")["streak"] == 2
 
 
+def test_a_streak_that_a_person_set_falls_again_with_the_next_lifetime(
+    palace: Palace, clock: Clock, vault: Path
+) -> None:
+    """Also when nothing of the note had to be written on the day it was set."""
+    palace.write("basalt\n", title="Rock", layer="bedrock")
+    palace.rate(path="03_Bedrock/Rock.md", decay_days=7)
+    clock.turn(days=16)
+    palace.metabolize(confirm=True)
+    as_person(vault / "03_Bedrock/Rock.md", "streak: -2", "streak: 3", clock)
+
+    streaks = []
+    for _ in range(15):
+        palace.metabolize(confirm=True)
+        streaks.append(properties(vault, "03_Bedrock/Rock.md")["streak"])
+        clock.turn(days=1)
+
+    assert streaks == [3] * 6 + [2] * 7 + [1] * 2
+
+
+def test_a_property_edit_days_later_does_not_date_an_edit_of_the_body_anew(
+    palace: Palace, clock: Clock, vault: Path
+) -> None:
+    palace.write("basalt\n", title="Sand")
+    as_person(vault / "01_Shallow/Sand.md", "basalt", "granite", clock)  # the day of the writing: no new use
+    palace.metabolize(confirm=True)
+    clock.turn(days=5)
+    as_person(vault / "01_Shallow/Sand.md", "status:", "mine: 1\nstatus:", clock)
+
+    palace.metabolize(confirm=True)
+
+    assert properties(vault, "01_Shallow/Sand.md")["last_touched"] == "2031-03-01T12:00:00"
+
+
 def test_two_edits_that_two_runs_saw_are_two_uses(palace: Palace, clock: Clock, vault: Path) -> None:
     """Also when the first changes no due day, so that nothing else would have been written then."""
     palace.write("basalt\n", title="Gold", density=0.9)
@@ -330,6 +366,76 @@ def test_two_edits_that_two_runs_saw_are_two_uses(palace: Palace, clock: Clock, 
         palace.metabolize(confirm=True)
 
     assert properties(vault, "01_Shallow/Gold.md")["streak"] == 2
+
+
+def test_a_copy_with_the_same_id_is_no_edit_of_the_other(palace: Palace, clock: Clock, vault: Path) -> None:
+    """Nor is either of them news every night."""
+    palace.write("basalt\n", title="Rock", layer="bedrock")
+    clock.turn(days=9)
+    text = (vault / "03_Bedrock/Rock.md").read_text(encoding="utf-8")
+    copy = vault / "03_Bedrock/Rock 1.md"
+    copy.write_text(text.replace("basalt", "granite"), encoding="utf-8")
+    os.utime(copy, (clock.at.timestamp(), clock.at.timestamp()))
+    clock.turn(hours=1)
+
+    palace.metabolize(confirm=True)
+    palace.metabolize(confirm=True)
+    entries = len(palace.house.journal.entries())
+    palace.metabolize(confirm=True)
+
+    assert properties(vault, "03_Bedrock/Rock 1.md")["last_touched"] == "2031-03-01T12:00:00"
+    assert properties(vault, "03_Bedrock/Rock.md")["last_touched"] == "2031-03-01T12:00:00"
+    assert len(palace.house.journal.entries()) == entries
+
+
+EVENTS = ("pin", "unpin", "edit", "streak", "read", "rename")
+BEGIN = datetime(2031, 3, 1, 12, tzinfo=UTC)
+
+
+def lived(base: Path, events: Mapping[int, str], *, daily: bool) -> dict[str, Any]:
+    """A note's properties after 40 days of events, looked at every day or only after what somebody did."""
+    root, clock = base / "vault", Clock(BEGIN)
+    for folder in ("01_Shallow", "02_Sediment", "03_Bedrock", "_System"):
+        (root / folder).mkdir(parents=True)
+    (root / "_System/Policy.md").write_text("---\ntimezone: UTC\n---\n", encoding="utf-8")
+    settings = PalaceSettings(
+        cache_dir=base / "cache", state_dir=base / "state", clock=clock, sleep=clock.sleep
+    )
+    note = root / "03_Bedrock/N.md"
+    with Palace.open(root, settings=settings) as palace:
+        palace.write("the hub", title="Hub", layer="bedrock")
+        palace.write("about [[Hub]]", title="N", layer="bedrock")
+        palace.rate(path="03_Bedrock/N.md", decay_days=3)
+        hub = "Hub"
+        for day in range(1, 41):
+            clock.at = BEGIN + timedelta(days=day)
+            event = events.get(day)
+            text = note.read_text(encoding="utf-8")
+            if event == "read":
+                palace.read(path="03_Bedrock/N.md")
+            elif event == "rename":
+                palace.move(f"03_Bedrock/{hub}.md", "bedrock", new_path=f"Hub {day}")
+                hub = f"Hub {day}"
+            elif event == "edit":
+                as_person(note, "about", f"about {day},", clock)
+            elif event == "streak":
+                as_person(note, "streak: ", f"streak: {day % 4 + 11} # ", clock)  # no rule comes to these
+            elif event == "unpin" and "pinned: true" in text:
+                as_person(note, "pinned: true\n", "", clock)
+            elif event == "pin" and "pinned: true" not in text:
+                as_person(note, "status:", "pinned: true\nstatus:", clock)
+            if daily or day == 40 or event not in (None, "rename"):
+                palace.metabolize(confirm=True)
+    found = dict(frontmatter.read(note.read_text(encoding="utf-8")).values)
+    return {key: found.get(key) or 0 for key in ("streak", "missed", "last_touched", "status", "pinned")}
+
+
+@settings(max_examples=12)
+@given(events=st.dictionaries(st.integers(1, 39), st.sampled_from(EVENTS), min_size=1, max_size=8))
+def test_the_outcome_never_depends_on_how_often_a_run_looked(events: dict[int, str]) -> None:
+    """SPEC §4, with a person and an agent at work between the runs."""
+    with tempfile.TemporaryDirectory() as often, tempfile.TemporaryDirectory() as seldom:
+        assert lived(Path(seldom), events, daily=False) == lived(Path(often), events, daily=True)
 
 
 # -- TM-07 and pins -----------------------------------------------------------------------------------------
@@ -459,6 +565,22 @@ def test_the_days_before_a_person_pins_count_as_they_were(
 
     found = properties(vault, "03_Bedrock/Keep.md")
     assert (found["streak"], found["missed"]) == (-2, 9)
+
+
+def test_an_edit_long_after_the_pin_does_not_make_the_pinned_days_count(
+    palace: Palace, clock: Clock, vault: Path
+) -> None:
+    """Nobody looked in between, so the file's time says nothing of when the pin was set."""
+    palace.write("basalt\n", title="Keep", layer="bedrock")
+    palace.rate(path="03_Bedrock/Keep.md", decay_days=7)
+    clock.turn(days=3)
+    as_person(vault / "03_Bedrock/Keep.md", "status:", "pinned: true\nstatus:", clock)
+    clock.turn(days=60)
+    as_person(vault / "03_Bedrock/Keep.md", "basalt", "granite", clock)
+
+    palace.metabolize(confirm=True)
+
+    assert properties(vault, "03_Bedrock/Keep.md")["streak"] == 1
 
 
 def test_a_journal_from_before_pins_were_recorded_is_read(

@@ -33,9 +33,9 @@ from vault_palace.core.errors import (
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
-from vault_palace.core.policy import Policy, carry_defaults, from_json, to_json
+from vault_palace.core.policy import Policy, from_json, to_json
 from vault_palace.core.streak import resting
-from vault_palace.services import policies
+from vault_palace.services import deeds, policies
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.zones import zone_of
 from vault_palace.storage import files, operations
@@ -206,6 +206,11 @@ class House:
         except (VaultError, ValueError, KeyError, TypeError):
             return None, ""
 
+    @property
+    def applied_policy(self) -> Policy | None:
+        """The policy that the last whole run went by; None before any."""
+        return self._applied[0]
+
     def policy_applied(self) -> None:
         """Remember the policy in force, so that a later change of a default is seen as one."""
         self.present()
@@ -346,7 +351,8 @@ class House:
             )
             memory = reading.memory
             if reading.id is not None and header.usable:
-                memory = self.observed(memory, reading.id, body_hash(header.body), stored.mark.mtime_ns)
+                observe = deeds.observer(self)
+                memory = observe(memory, reading.id, body_hash(header.body), stored.mark.mtime_ns)
         return Note(
             path=path,
             kind=kind,
@@ -357,43 +363,6 @@ class House:
             reading=reading,
             memory=memory,
         )
-
-    def observed(self, memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
-        """*memory* with what a person did since the program last wrote it; *body* is its `body_hash`."""
-        return self.observer()(memory, id, body, mtime_ns)
-
-    def observer(self) -> Callable[[Memory, str, str, int], Memory]:
-        """`observed` as of now, for many notes: policy and journals are asked once.
-
-        A streak that a person set is theirs: no lifetime before now is taken off it. Of the time for which
-        they pinned the note nothing is taken off either; a pin was set or taken out at the file's time. A
-        body they changed is a use on the day they changed it, the file's again (SPEC §4, §6.7).
-        """
-        policy, now = self.policy(), self.now()
-        before, _ = self._applied
-        last_write = self.journal.last_writes()
-
-        def observe(memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
-            if before is not None:
-                memory = carry_defaults(memory, before, policy)
-            last = last_write(id)
-            if last is None:
-                return memory
-            edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
-            if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
-                memory = rules.respect_streak(memory, now, policy)
-            elif last.pinned is not None and last.pinned != memory.pinned:
-                # A file restored with an old time was changed after the program's last write all the same.
-                at = min(max(edited, last.at), now)
-                if memory.pinned:
-                    memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
-                else:
-                    memory = rules.unpin(memory, at, policy)
-            if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
-                memory = rules.touch(memory, edited, policy)
-            return memory
-
-        return observe
 
     def memory_of(self, note: Note) -> Memory:
         """The memory, for a change of its properties; refused for other notes and unreadable headers."""
@@ -514,7 +483,7 @@ class House:
             else:
                 before = None if edit.before is None else edit.before.data
                 steps.append(Step(kind="put", path=edit.path, before=before, after=edit.data))
-            facts += self._fact(edit.to if isinstance(edit, Move) else edit.path, edit.data)
+            facts += self.note_facts(edit.to if isinstance(edit, Move) else edit.path, edit.data)
         operation = Operation(
             id=secrets.token_hex(8),
             verb=verb,
@@ -527,7 +496,8 @@ class House:
         held = operations.carry_out(self.vault, self.journal, self.versions, operation)
         self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move)])
 
-    def _fact(self, path: str, data: bytes) -> list[NoteFact]:
+    def note_facts(self, path: str, data: bytes) -> list[NoteFact]:
+        """What the journal is to know of the note *data* at *path*; nothing of a note without an id."""
         if places.kind(path) not in ("memory", "archived"):
             return []
         try:

@@ -20,7 +20,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
-from vault_palace.services import finding, quiet, relocate
+from vault_palace.services import deeds, finding, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
 from vault_palace.services.house import House, Put
 
@@ -101,7 +101,8 @@ def _within_limit(house: House, plan: Plan) -> tuple[Plan, int]:
     most = house.policy().max_metabolize_scan
     if most is None or len(plan.decisions) <= most:
         return plan, 0
-    due = [one.path for one in plan.decisions if one.changed or house.shelf.needs_writing(one.path)]
+    unwritten = house.shelf.unwritten()
+    due = [one.path for one in plan.decisions if one.changed or one.path in unwritten]
     later = set(due[most:])
     kept = tuple(decision for decision in plan.decisions if decision.path not in later)
     return replace(plan, decisions=kept), len(later)
@@ -137,11 +138,12 @@ def _carry_out(
     gone = {decision.path for decision in plan.decisions if decision.to == ARCHIVE}
     total = len(plan.decisions)
     held = {decision.path for decision in plan.waiting}
+    unwritten = house.shelf.unwritten()
     for number, decision in enumerate(plan.decisions, 1):
         if cancelled is not None and cancelled():
             run.cancelled = True
             break
-        if decision.changed or house.shelf.needs_writing(decision.path):
+        if decision.changed or decision.path in unwritten:
             backlinks = len(set(sources.get(decision.path, ())) - gone - {decision.path})
             try:
                 _act(house, decision, backlinks, days_threshold, run, held=decision.path in held)
@@ -198,6 +200,8 @@ def _act(
                 if text != note.text:
                     edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
                     house.perform("settle", [edit], why=fresh.reason)
+                else:
+                    deeds.see(house, note)
                 if fresh.after.status is Status.DECAYING:
                     run.decaying.append(note.path)
     except NoteChanged:

@@ -19,6 +19,7 @@ from vault_palace.core.changes import Mark, believable, compare
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
+from vault_palace.services import deeds
 from vault_palace.storage.listing import Listing
 from vault_palace.storage.vault import Stored
 
@@ -399,7 +400,7 @@ class Shelf:
         A note that lacks a date is read from disk: what counts for it depends on the moment.
         """
         found: dict[str, Memory] = {}
-        observe = self.house.observer()
+        observe = deeds.observer(self.house)
         for note in self.ask(lambda cache: cache.notes("memory")):
             if note.memory is None:
                 continue
@@ -414,13 +415,20 @@ class Shelf:
                 found[note.path] = observe(note.memory, note.id, note.body_hash, note.mark.mtime_ns)
         return found
 
-    def needs_writing(self, path: str) -> bool:
-        """Whether properties of the note at *path* are missing, or do not say yet what a person did."""
-        note = self.ask(lambda cache: cache.get(path))
-        if note is None or note.memory is None or _unsettled(note):
-            return True
-        seen = self.house.observed(note.memory, note.id, note.body_hash, note.mark.mtime_ns)
-        return seen != note.memory
+    def unwritten(self) -> set[str]:
+        """The memories in which properties are missing, or of which nothing says yet what a person did."""
+        observe, unseen = deeds.observer(self.house), deeds.unseen(self.house)
+        found: set[str] = set()
+        for note in self.ask(lambda cache: cache.notes("memory")):
+            memory, known = note.memory, (note.id, note.body_hash)
+            if (
+                memory is None
+                or _unsettled(note)
+                or unseen(memory, *known)
+                or observe(memory, *known, note.mark.mtime_ns) != memory
+            ):
+                found.add(note.path)
+        return found
 
     def rooms(self) -> list[str]:
         return sorted(self.ask(lambda cache: cache.folders()))

@@ -1,0 +1,103 @@
+"""What a person did to a note since the program last wrote it, told from the journals' facts (SPEC §4, §6.7).
+
+Nothing here writes a note. `see` puts on record what needs no line in the note, so that it is seen once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from vault_palace.core import rules
+from vault_palace.core.model import Memory
+from vault_palace.core.policy import carry_defaults
+from vault_palace.storage.records import Entry, LastWrite
+
+if TYPE_CHECKING:
+    from vault_palace.services.house import House, Note
+
+
+def observer(house: House) -> Callable[[Memory, str, str, int], Memory]:
+    """A memory with what a person did, by memory as read, id, `body_hash` and the file's time.
+
+    For many notes as of now: policy and journals are asked once. A streak that a person set is theirs: no
+    lifetime before now is taken off it. Of the time for which they pinned the note nothing is taken off
+    either; a pin was set or taken out at the file's time. A body they changed is a use on the day they
+    changed it, the file's again.
+    """
+    policy, now = house.policy(), house.now()
+    before = house.applied_policy
+    last_write = _last_writes(house)
+
+    def observe(memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
+        if before is not None:
+            memory = carry_defaults(memory, before, policy)
+        last = last_write(memory, id)
+        if last is None:
+            return memory
+        edited = min(datetime.fromtimestamp(mtime_ns / 1e9, UTC), now)
+        if last.streak is not None and memory.streak is not None and memory.streak != last.streak:
+            memory = rules.respect_streak(memory, now, policy)
+        elif last.pinned is not None and last.pinned != memory.pinned:
+            # A file restored with an old time was changed after the program's last write all the same.
+            at = min(max(edited, last.at), now)
+            if not memory.pinned:
+                memory = rules.unpin(memory, at, policy)
+            elif last.body == body:  # else the file's time may be that of a later edit
+                memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
+        if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
+            memory = rules.touch(memory, edited, policy)
+        return memory
+
+    return observe
+
+
+def unseen(house: House) -> Callable[[Memory, str, str], bool]:
+    """Whether the journals do not have yet what a person did, by memory as read, id and `body_hash`."""
+    last_write = _last_writes(house)
+
+    def differs(memory: Memory, id: str, body: str) -> bool:
+        last = last_write(memory, id)
+        if last is None:
+            return False
+        known = (last.body or body, last.streak, last.pinned)
+        there = (body, memory.streak, memory.pinned)
+        return any(old is not None and old != new for old, new in zip(known, there, strict=True))
+
+    return differs
+
+
+def see(house: House, note: Note) -> None:
+    """Put on record what a person did to *note*, where the note itself needs no change. Lock held.
+
+    Else the next change of theirs would look like this one, and this one like one made then.
+    """
+    if note.reading is None or not unseen(house)(note.reading.memory, note.id, note.body_hash):
+        return
+    entry = Entry(
+        op=secrets.token_hex(8),
+        verb="seen",
+        at=house.now(),
+        session=house.settings.session,
+        why="a person changed it",
+        notes=tuple(house.note_facts(note.path, note.stored.data)),
+        machine=house.machine,
+    )
+    house.journal.begin(entry)
+    house.journal.close(entry.op, "done")
+
+
+def _last_writes(house: House) -> Callable[[Memory, str], LastWrite | None]:
+    """What the journals last wrote about a memory with this id; nothing when it was about its twin."""
+    last_write = house.journal.last_writes()
+
+    def of(memory: Memory, id: str) -> LastWrite | None:
+        last = last_write(id)
+        if last is not None and last.path not in ("", memory.path) and house.vault.exists(last.path):
+            return None  # a person copied the note, id and all; the record is the other file's
+        return last
+
+    return of
