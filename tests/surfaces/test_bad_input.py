@@ -1,13 +1,19 @@
-"""What the surfaces do with input that nobody should send: they answer in form, in time, and within budget."""
+"""What the surfaces do with input that nobody should send: they answer in form, in time, in budget."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vault_palace.core import budget
+from vault_palace.surfaces.cli import main
 from vault_palace.surfaces.mcp import fit, tools
 
 
@@ -72,3 +78,108 @@ def test_a_budget_holds_whatever_the_note_is_made_of(most: int) -> None:
 
     assert budget.tokens(answered.text) <= most
     assert budget.tokens(json.dumps(answered.structured, ensure_ascii=False, separators=(",", ":"))) <= most
+
+
+# -- the command line, as a program that a shell starts ------------------------------------------------------
+
+PROGRAM = [sys.executable, "-m", "vault_palace"]
+ROOT = Path(__file__).parents[2]
+SECONDS = 120.0  # generous: a slow machine must not fail a test
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+def started(script: str, *words: str | Path, **env: str) -> Ended:
+    """What `sh` makes of *script*, in which `"$@"` is the command with *words*."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *PROGRAM, *map(str, words)],
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        timeout=SECONDS,
+        check=False,
+    )
+    out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    assert "Traceback" not in err, err
+    return Ended(done.returncode, out, err)
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell is needed")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("script", "words", "status"),
+    [
+        ('"$@" <&-', ["write", "-"], 2),
+        ('"$@" >&-', ["status"], 74),
+        ('"$@" >&-', ["status", "--json"], 74),
+        ('"$@" 2>&-', ["read", "nothing"], 10),
+        ('"$@" <&- >&- 2>&-', ["status"], 74),
+        ('"$@" <&-', ["serve"], 0),
+        ('"$@" </dev/null >&-', ["serve"], 74),
+        ('"$@" <&- 2>&-', ["serve"], 0),
+    ],
+)
+def test_a_closed_stream_is_no_fault_of_the_program(
+    vault: Path, script: str, words: list[str], status: int
+) -> None:
+    assert started(script, *words, "--vault", vault).status == status
+
+
+@posix
+def test_an_endless_input_is_given_up(vault: Path) -> None:
+    ended = started('yes | "$@"', "write", "-", "--vault", vault)
+
+    assert ended.status == 17
+    assert [*vault.rglob("*.md")] == []
+
+
+@posix
+def test_a_vault_relative_to_a_folder_that_is_gone_is_refused(vault: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    ended = started(f'cd {gone} && rmdir {gone} && exec "$@"', "status", "--vault", "v", "--json")
+
+    assert (ended.status, json.loads(ended.out)["error"]["code"]) == (2, "invalid_arguments")
+
+
+@posix
+@pytest.mark.parametrize("words", [["--id", "\udcff"], ["\udcff\udcfe"], ["--title", "t\udcff"]])
+def test_bytes_that_are_no_utf_8_name_no_note(vault: Path, words: list[str]) -> None:
+    ended = started('"$@"', "read", *words, "--vault", vault, "--json")
+
+    assert (ended.status, json.loads(ended.out)["error"]["code"]) == (2, "invalid_arguments")
+
+
+@posix
+def test_a_state_folder_that_cannot_be_is_named(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    ended = started('"$@"', "status", "--vault", vault, VAULT_PALACE_STATE_DIR=str(tmp_path / "file/deeper"))
+
+    assert ended.status == 22
+    assert "VAULT_PALACE_STATE_DIR" in ended.err
+
+
+@pytest.mark.parametrize("density", ["nan", "inf", "-1", "2"])
+def test_a_density_to_search_for_that_is_none_is_refused(
+    vault: Path, density: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["search", "x", "--min-density", density, "--vault", str(vault), "--json"])
+
+    assert (status, json.loads(capsys.readouterr().out)["error"]["code"]) == (2, "invalid_arguments")
+
+
+def test_a_tag_that_is_empty_filters_nothing(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (vault / "01_Shallow/a.md").write_text("granite\n", encoding="utf-8")
+
+    main(["search", "granite", "--tag", "", "--tag", "#", "--vault", str(vault), "--json"])
+
+    assert len(json.loads(capsys.readouterr().out)["matches"]) == 1

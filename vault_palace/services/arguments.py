@@ -40,7 +40,7 @@ def plain(most: int | None = LONGEST, /, **arguments: str | None) -> None:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise InvalidArguments(
-                f"{name} holds half a surrogate pair at character {error.start}.",
+                f"{name} is no UTF-8 text: half a surrogate pair stands at character {error.start}.",
                 hint="Send whole characters.",
                 argument=name,
             ) from None
@@ -83,13 +83,11 @@ def positive(name: str, value: int) -> int:
     return value
 
 
-def density(value: float) -> float:
+def density(value: float, name: str = "density") -> float:
     """A density as notes hold it: four places; refused outside 0…1."""
     if isinstance(value, bool) or not 0 <= value <= 1:
         raise InvalidArguments(
-            f"density {value!r} is not between 0 and 1.",
-            hint="0 is worthless, 1 essential.",
-            argument="density",
+            f"{name} {value!r} is not between 0 and 1.", hint="0 is worthless, 1 essential.", argument=name
         )
     return round(float(value), 4)
 

@@ -28,6 +28,7 @@ from vault_palace.core.errors import (
     PathViolation,
     PolicyViolation,
     RateLimited,
+    StorageFailed,
     VaultError,
 )
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
@@ -527,7 +528,14 @@ def machine_id(state_dir: Path | None) -> str:
     if known := _named_there(place):
         return known
     made = f"m{secrets.token_hex(6)}"
-    files.make_folders(state_dir, 0o700)
+    try:
+        files.make_folders(state_dir, 0o700)
+    except VaultError as error:
+        raise StorageFailed(
+            f"This machine's own folder {state_dir} cannot be made: {error.message}",
+            hint="Is VAULT_PALACE_STATE_DIR right?",
+            path=str(state_dir),
+        ) from error
     staged = files.stage(place, made.encode("ascii"), 0o600)
     try:
         # Several agents start at once: whoever comes second takes the first one's name, since nobody else

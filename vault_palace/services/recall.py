@@ -124,6 +124,9 @@ def search(
     arguments.listed(tags=tags)
     for tag in tags or ():
         arguments.plain(tags=tag)
+    tags = [tag for tag in tags or () if tag.strip().strip("#")]
+    if min_density is not None:
+        min_density = arguments.density(min_density, "min_density")
     if isinstance(limit, bool) or not 1 <= limit <= LIMIT_MAX:
         raise InvalidArguments(
             f"limit {limit!r} is not between 1 and {LIMIT_MAX}.",

@@ -112,7 +112,7 @@ def _root(vault: str | Path | None, env: Mapping[str, str]) -> Path:
         raise InvalidArguments("The vault's path holds a NUL character.", argument="vault")
     try:
         return Path(os.path.abspath(Path(name).expanduser()))
-    except RuntimeError as error:  # `~someone` who does not exist
+    except (RuntimeError, OSError) as error:  # `~someone` who does not exist, a current folder that is gone
         raise InvalidArguments(f"The vault's path cannot be read: {error}", argument="vault") from error
 
 

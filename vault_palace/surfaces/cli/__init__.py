@@ -22,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     from vault_palace.surfaces.cli import screen
 
+    unheard = screen.open_closed_streams()
     screen.make_safe(sys.stdout, sys.stderr)
     as_json = wants_json(args)
     try:
@@ -33,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         screen.close_quietly(sys.stdout)
         screen.complain("output_failed", f"The output could not be written: {error.strerror or error}.")
+        return OUTPUT_FAILED
+    if unheard and status == 0:
+        screen.complain("output_failed", "Standard output is closed: what was to be said is lost.")
         return OUTPUT_FAILED
     return status
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vault_palace import __version__
-from vault_palace.core.errors import InvalidArguments
+from vault_palace.core.errors import BudgetExceeded, InvalidArguments
 from vault_palace.surfaces.cli import INTERRUPTED, render
 from vault_palace.surfaces.cli.screen import Screen, put
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
 
 LEFT_FOR_A_PERSON = 1
+MOST_INPUT = 64 * 1024 * 1024  # bytes of standard input; an endless one must not fill the memory
 
 EPILOG = (
     "Exit status: 0 done; 1 done, but something is left for a person (check, recover); 2 wrong arguments; "
@@ -436,8 +437,12 @@ def _machine_zone() -> str:
 
 
 def _standard_input() -> str:
-    """All of standard input as UTF-8; a BOM is not part of the text."""
-    data = sys.stdin.buffer.read()
+    """All of standard input as UTF-8, as far as any content may go; a BOM is not part of the text."""
+    data = sys.stdin.buffer.read(MOST_INPUT + 1)
+    if len(data) > MOST_INPUT:
+        raise BudgetExceeded(
+            f"Standard input goes on beyond {MOST_INPUT} bytes.", hint="Split it into several memories."
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

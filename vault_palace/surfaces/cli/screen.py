@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PROGRAM = "vault-palace"
+NARROWEST = 20  # columns; in fewer, tables and their words disappear
 
 Progress = Callable[[int, int, str], None]
 
@@ -131,6 +132,23 @@ def to_json(document: object, stream: TextIO) -> str:
     return json.dumps(document, ensure_ascii=ascii_only, indent=2, default=str)
 
 
+def open_closed_streams() -> bool:
+    """Open streams that the caller closed on nothing: a file opened later must not become the output.
+
+    Answers whether standard output was closed.
+    """
+    unheard = sys.stdout is None
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, so this one
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    return unheard
+
+
 def make_safe(*streams: TextIO) -> None:
     """Let no character that the console cannot show end a command: it becomes an escape."""
     for stream in streams:
@@ -188,7 +206,8 @@ def _console(stream: TextIO) -> Console | None:
             raise BrokenPipeError
 
     console = Quiet(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False)
-    return None if console.no_color or console.is_dumb_terminal else console
+    plain = console.no_color or console.is_dumb_terminal or console.width < NARROWEST
+    return None if plain else console
 
 
 def _print(blocks: Sequence[Block], people: Console | None, stream: TextIO) -> None:
