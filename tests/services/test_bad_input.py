@@ -518,3 +518,14 @@ def test_endless_headings_are_shortened_and_found_by_what_is_shown(palace: Palac
     shown = refused.value.facts["outline"]
     assert isinstance(shown, list)
     assert palace.read(path="01_Shallow/a.md", section=shown[1], max_tokens=9_000)["content"].endswith("b\n")
+
+
+def test_a_new_note_takes_no_link_from_a_note_with_two_extensions(
+    palace: Palace, note: Note, vault: Path
+) -> None:
+    note("01_Shallow/x.md.md", "x\n")
+    note("01_Shallow/a.md", "[[x.md]]\n")
+
+    saved = palace.write("y", title="x")["saved_path"]
+
+    assert saved == "01_Shallow/x 2.md"

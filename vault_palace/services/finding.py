@@ -150,7 +150,13 @@ def name_taken(house: House, stem: str, besides: str = "") -> bool:
 
     A name like `plan.pdf` is taken by the attachment, to which `[[plan.pdf]]` leads.
     """
-    others = [*house.shelf.paths_named(stem), *house.shelf.resolver().candidates(stem)]
+    resolver = house.shelf.resolver()
+    # `x.md.md` is what `[[x.md]]` means until there is an `x.md`.
+    others = [
+        *house.shelf.paths_named(stem),
+        *resolver.candidates(stem),
+        *resolver.candidates(f"{stem}{names.EXTENSION}"),
+    ]
     return any(path != besides and places.kind(path) != "conflict" for path in others)
 
 
