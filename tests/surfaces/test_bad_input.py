@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from vault_palace.core import budget
+from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.surfaces.cli import main
 from vault_palace.surfaces.mcp import fit, tools
+from vault_palace.surfaces.mcp.metrics import Metrics
 
 
 def read_answer(**changed: Any) -> dict[str, Any]:
@@ -183,3 +186,68 @@ def test_a_tag_that_is_empty_filters_nothing(vault: Path, capsys: pytest.Capture
     main(["search", "granite", "--tag", "", "--tag", "#", "--vault", str(vault), "--json"])
 
     assert len(json.loads(capsys.readouterr().out)["matches"]) == 1
+
+
+# -- the text is sufficient alone ----------------------------------------------------------------------------
+
+
+def leaves(value: object) -> Iterator[str]:
+    """Every word and number in *value* that an agent could act on."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, str):
+        yield from (" ".join(line.split()) for line in value.split("\n"))
+    elif isinstance(value, float | int) and not isinstance(value, bool):
+        yield f"{value:g}"
+
+
+# What the caller said itself, or what is told in other words or follows from a path.
+SAID = {
+    "write_memory": {"mode"},
+    "read_memory": {"truncated"},
+    "search_room": {"room", "age_days", "layer"},
+    "metabolize": {"rule", "promoted", "decaying"},
+    "purge_memory": {"reason"},
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("write_memory", {"content": "slate", "title": "b/c", "tags": ["x"]}),
+        ("read_memory", {"path": "01_Shallow/a.md"}),
+        ("search_room", {"query": "granite", "limit": 1}),
+        ("rate_memory", {"path": "01_Shallow/a.md", "density": 0.25}),
+        ("metabolize", {"confirm": True, "force": True}),
+        ("purge_memory", {"path": "01_Shallow/a.md", "confirm": True, "reason": "dull"}),
+        ("move_file", {"source": "01_Shallow/a.md", "dest_layer": "bedrock", "new_path": "q/Ω"}),
+        ("healthcheck", {}),
+    ],
+)
+def test_an_agent_that_gets_the_text_alone_misses_nothing(
+    vault: Path, tmp_path: Path, tool: str, given: dict[str, object]
+) -> None:
+    for name, header in (("a", 'title: "Stones: granite"\n'), ("b", ""), ("c", "density: [\n")):
+        text = f"---\nid: mem_{name}\n{header}---\ngranite of {name}, see [[a]] and [[nowhere]]\n"
+        (vault / f"01_Shallow/{name}.md").write_text(text, encoding="utf-8")
+        os.utime(vault / f"01_Shallow/{name}.md", (1e9, 1e9))
+    (vault / "_Archive/01_Shallow").mkdir(parents=True)
+    settings = PalaceSettings(cache_dir=tmp_path / "cache", state_dir=tmp_path / "state")
+
+    with Palace.open(vault, settings=settings) as palace:
+        call = tools.Call(palace=lambda: palace, arguments=dict(given), metrics=Metrics(()))
+        answered = tools.answer(tools.catalogue()[tool], call)
+
+    told = " ".join(answered.text.split())
+    kept = prune(answered.structured, SAID.get(tool, set()))
+    assert [leaf for leaf in leaves(kept) if leaf not in told] == []
+
+
+def prune(value: Any, without: set[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: prune(item, without) for key, item in value.items() if key not in without}
+    return [prune(item, without) for item in value] if isinstance(value, list) else value

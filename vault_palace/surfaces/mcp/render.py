@@ -106,7 +106,13 @@ def _hits(matches: Iterable[Answer]) -> list[str]:
             facts.append(f"fades {hit['decays_on']}")
         if hit["why"]:
             facts.append(line(hit["why"], 120))
-        identity = f" {hit['id']}" if hit["id"] else ""
+        name = hit["path"].rpartition("/")[2].removesuffix(".md")
+        identity = (
+            f" {json.dumps(line(hit['title']), ensure_ascii=False)}"
+            if hit["title"].casefold() != name.casefold()
+            else ""
+        )
+        identity += f" {hit['id']}" if hit["id"] else ""
         rows.append(f"{number}. {line(hit['path'])}{identity} ({', '.join(fact for fact in facts if fact)})")
         if hit["snippet"].strip():
             rows.append(f"   | {line(hit['snippet'])}")
@@ -159,7 +165,8 @@ def rate(answer: Answer) -> str:
         if answer["before"].get(key) != value
     ]
     fades = f" It fades on {answer['decays_on']} unless used." if answer["decays_on"] else ""
-    return f"Rated {answer['path']} (rev {answer['rev']}): {'; '.join(changed) or 'nothing changed'}.{fades}"
+    known = f"id {answer['id']}, rev {answer['rev']}"
+    return f"Rated {answer['path']} ({known}): {'; '.join(changed) or 'nothing changed'}.{fades}"
 
 
 def metabolize(answer: Answer) -> str:
@@ -177,11 +184,20 @@ def metabolize(answer: Answer) -> str:
             f"- {line(item['path'])} -> {item['to'] or 'stays'}: {line(item['reason'])}"
             for item in answer["decisions"]
         ],
+        [f"- under a new name, as its own was taken: {line(path)}" for path in _renamed(answer)],
         [f"- waits: {line(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
         [f"- skipped: {line(item['path'])}: {line(item['reason'])}" for item in answer["skipped"]],
         line(answer["note"]),
         "Carry it out with confirm: true." if answer["dry_run"] and answer["decisions"] else "",
     )
+
+
+def _renamed(answer: Answer) -> list[str]:
+    """The moved notes that could not keep their name: the decisions do not tell where they are."""
+    names = {item["path"].rpartition("/")[2] for item in answer["decisions"]}
+    return [
+        path for path in (*answer["promoted"], *answer["archived"]) if path.rpartition("/")[2] not in names
+    ]
 
 
 def purge(answer: Answer) -> str:
@@ -236,7 +252,7 @@ def recover(answer: Answer) -> str:
 
 
 def health(answer: Answer) -> str:
-    index = ", ".join(f"{key} {line(value)}" for key, value in answer["index"].items())
+    index = ", ".join(f"{key} {line(value)}" for key, value in answer["index"].items() if value != "")
     return _lines(
         f"{answer['service']} {answer['version']}: {answer['status']}. Vault {answer['vault']} "
         f"({answer['mode']}). Index: {index or 'none'}.",

@@ -105,7 +105,8 @@ def _is_blank(value: object) -> bool:
 def _unknown(tool: str, name: str, known: Mapping[str, Argument]) -> InvalidArguments:
     if name == "arguments":
         # A list or a text where the object of arguments belongs arrives under this name as well.
-        return _refused(name, "`arguments` must be a JSON object.", f"Put {_listed(known)} into it directly.")
+        takes = f"Put {_listed(known)} into it directly." if known else "Leave it empty."
+        return _refused(name, "`arguments` must be a JSON object.", takes)
     shown = _UNSTORABLE.sub("\ufffd", name if len(name) <= 40 else f"{name[:40]}…")
     takes = f"It takes {_listed(known)}." if known else "It takes none."
     return _refused(shown, f"{tool} has no argument `{shown}`.", takes)
