@@ -19,7 +19,7 @@ import pytest
 from tests.services.conftest import Clock, OpenPalace
 from tests.storage.killpoints import Aborted, LastingFuse, lit
 from tests.storage.palace import House, operation, pen
-from vault_palace.core.errors import Conflict, NotFound
+from vault_palace.core.errors import Conflict, NotFound, VaultError
 from vault_palace.services.house import machine_id
 from vault_palace.services.palace import Palace
 from vault_palace.storage import files
@@ -336,3 +336,41 @@ def test_a_put_is_done_when_a_person_renames_the_folder_right_after_the_swap(
     assert replaced == b"old\n"
     assert (tmp_path / "hall/a.md").read_bytes() == b"new\n"
     assert list(files.leftovers(tmp_path)) == []
+
+
+# -- a journal that is none ----------------------------------------------------------------------------------
+
+ODD_JOURNALS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": os.mkdir,
+    "a link": lambda place: os.symlink("/dev/null", place),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_JOURNALS)
+def test_another_machines_journal_that_cannot_be_read_stops_nobody(
+    palace: Palace, vault: Path, kind: str
+) -> None:
+    """On a shared folder the other machine's user may keep it to themselves."""
+    palace.write("water", title="Pump")
+    ODD_JOURNALS[kind](vault / "_System/journal/other.jsonl")
+
+    palace.write("more water", mode="append", path="Pump")
+
+    assert palace.read(path="01_Shallow/Pump.md")["content"].endswith("more water")
+    assert "journal_unreadable" in {problem.code for problem in palace.check()}
+
+
+@pytest.mark.parametrize("kind", ODD_JOURNALS)
+def test_nothing_is_written_when_the_own_journal_cannot_be(palace: Palace, vault: Path, kind: str) -> None:
+    saved = palace.write("water", title="Pump")["saved_path"]
+    journal = next((vault / "_System/journal").glob("*.jsonl"))
+    journal.unlink()
+    ODD_JOURNALS[kind](journal)
+
+    with pytest.raises(VaultError):
+        palace.write("oil", title="Lamp")
+
+    assert palace.read(path=saved)["content"] == "water"
+    assert names(vault) == ["Pump.md"]
+    assert list(files.leftovers(vault)) == []

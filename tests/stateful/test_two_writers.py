@@ -258,6 +258,14 @@ class TwoWriters(Writers):
     @rule(days=st.sampled_from([0.3, 1, 8, 40]))
     def time_passes(self, days: float) -> None:
         self.clock.turn(days=days)
+        self.latest = max(self.latest, self.clock.at)
+
+    @precondition(lambda self: self.clock.at >= self.latest)
+    @rule()
+    def the_clock_is_set_back(self) -> None:
+        """By less than a day: what is further ahead counts as a date in the future, and is reported."""
+        self.latest = max(self.latest, self.clock.at)
+        self.clock.turn(days=-0.9)
 
     # -- what must be true -----------------------------------------------------------------------------------
 

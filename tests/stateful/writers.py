@@ -69,6 +69,7 @@ class Writers(RuleBasedStateMachine):
             (self.root / folder).mkdir(parents=True)
         (self.root / "_System/Policy.md").write_text(POLICY, encoding="utf-8")
         self.clock = Clock(START)
+        self.latest = START
         self.count = 0
         self.palaces = {who: self.open(who) for who in ("one", "two", "elsewhere")}
         self.world = look(self.root)

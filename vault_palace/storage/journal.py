@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import threading
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vault_palace.core import places
-from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
+from vault_palace.core.errors import InvalidArguments, NotFound, StorageFailed, VaultError
 from vault_palace.core.model import SYSTEM, Problem
 from vault_palace.storage import files
 from vault_palace.storage.records import (
@@ -89,6 +90,8 @@ class Journal:
         cut off; a whole record that lacks only its line end stays.
         """
         reader = self._own()
+        if reader.trouble is not None:
+            raise reader.trouble
         if not reader.tail:
             return b""
         if reader.tail_is_whole:
@@ -168,7 +171,8 @@ class Journal:
                 newest = files.read_bytes(self._memory()).decode("utf-8", "replace")
             except NotFound:
                 return False
-            return bool(newest) and newest not in self._own().ops
+            own = self._own()
+            return bool(newest) and newest not in own.ops and own.trouble is None
 
     def problems(self) -> list[Problem]:
         """What a person should know: torn or foreign records, copies, operations open elsewhere."""
@@ -269,6 +273,7 @@ class _Reader:
         self.ops: set[str] = set()
         self.history: dict[str, dict[str, object]] = {}
         self.problems: list[Problem] = []
+        self.trouble: VaultError | None = None  # why it cannot be read
         self._seen = (0, 0, 0)
         self._last = b""  # the bytes just before `offset`, to notice that the file was rewritten
 
@@ -282,12 +287,24 @@ class _Reader:
         self.problems = [problem for problem in self.problems if problem.line <= self.line]
 
     def refresh(self, vault: Vault) -> None:
-        place = vault.locate(self.path)
+        """Take in what came. A journal that cannot be read is taken for empty, reported, and asked again."""
         try:
-            found = os.stat(place, follow_symlinks=False)
-        except FileNotFoundError:
+            self._catch_up(vault)
+            self.trouble = None
+        except NotFound:
             self.reset()
-            return
+            self.trouble = None
+        except VaultError as error:
+            self.reset()
+            self.trouble = error
+            self.problems = [_problem(self.path, 0, "journal_unreadable", error.message)]
+
+    def _catch_up(self, vault: Vault) -> None:
+        place = vault.locate(self.path)
+        with files.told(place):
+            found = os.stat(place, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            raise StorageFailed(f"{place.name}: a folder is in its place.", path=str(place))
         seen = (found.st_ino, found.st_size, found.st_mtime_ns)
         if seen == self._seen:
             return

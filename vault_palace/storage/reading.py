@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,8 +89,14 @@ def open_whole(path: Path, limit: int = LIMIT) -> tuple[bytes, os.stat_result]:
 
 
 def read_only(path: str, flags: int) -> int:
-    """An opener for `open` that follows no symbolic link."""
-    return os.open(path, flags | FLAGS)
+    """An opener for `open` that follows no symbolic link, and takes regular files only."""
+    fd = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | FLAGS)
+    try:
+        _refuse_odd(Path(path), os.fstat(fd), sys.maxsize)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _refuse_odd(path: Path, found: os.stat_result, limit: int) -> None:
