@@ -529,3 +529,29 @@ def test_a_new_note_takes_no_link_from_a_note_with_two_extensions(
     saved = palace.write("y", title="x")["saved_path"]
 
     assert saved == "01_Shallow/x 2.md"
+
+
+# -- notes out of all measure ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'---\n? "{"k" * 300_000}"\n: 1\n? "{"k" * 300_000}"\n: 2\n---\nx\n',
+        f"---\na: *{'z' * 300_000}\n---\nx\n",
+        f"---\nlayer: {'l' * 300_000}\n---\nx\n",
+    ],
+)
+def test_a_problem_is_told_in_few_words(palace: Palace, note: Note, text: str) -> None:
+    note("01_Shallow/a.md", text)
+
+    told = [problem.message for problem in palace.check()]
+
+    assert told
+    assert max(map(len, told)) < 400
+
+
+def test_a_name_with_a_line_end_is_told_to_be_unlinkable(palace: Palace, note: Note) -> None:
+    note("01_Shallow/two\nlines.md", "x\n")
+
+    assert {problem.code for problem in palace.check()} == {"unlinkable_name"}

@@ -32,7 +32,7 @@ _REPLACED = (
     (re.compile(r"%%+"), "%"),
     (re.compile(r"[*?<>#]"), " "),
 )
-_UNLINKABLE = re.compile(r"[#^\[\]|]|%%")
+_UNLINKABLE = re.compile(r"[#^\[\]|\x00-\x1f\x7f-\x9f\u2028\u2029]|%%")
 _FORBIDDEN = re.compile(r'[\\/:*"<>?|]')
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by their class, blanks to the eye
 _ZWJ, _ZWNJ = "\u200d", "\u200c"

@@ -47,11 +47,16 @@ _HIDDEN: Final = re.compile(
 # Private characters to stand in for them, with the escape by which a quoted text could spell one.
 _STAND_INS: Final = ((0x100000, "\\U0010"), (0xF0000, "\\U000F"), (0xE000, "\\uE"))
 
+LONGEST_MESSAGE: Final = 240  # a name of a megabyte is none that a person would look for
+
 
 class Unreadable(ValueError):
-    """The text is no set of properties. `line` counts from 0 within the text."""
+    """The text is no set of properties. `line` counts from 0 within the text; names in `message` are cut."""
 
     def __init__(self, line: int, message: str) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            half = LONGEST_MESSAGE // 2
+            message = f"{message[:half]}…{message[-half:]}"
         super().__init__(message)
         self.line = line
         self.message = message

@@ -106,16 +106,12 @@ def _hits(matches: Iterable[Answer]) -> list[str]:
             facts.append(f"fades {hit['decays_on']}")
         if hit["why"]:
             facts.append(line(hit["why"], 120))
-        name = hit["path"].rpartition("/")[2].removesuffix(".md")
-        identity = (
-            f" {json.dumps(line(hit['title']), ensure_ascii=False)}"
-            if hit["title"].casefold() != name.casefold()
-            else ""
-        )
-        identity += f" {hit['id']}" if hit["id"] else ""
+        identity = f" {hit['id']}" if hit["id"] else ""
         rows.append(f"{number}. {line(hit['path'])}{identity} ({', '.join(fact for fact in facts if fact)})")
-        if hit["snippet"].strip():
-            rows.append(f"   | {line(hit['snippet'])}")
+        name = hit["path"].rpartition("/")[2].removesuffix(".md")
+        titled = "" if hit["title"].casefold() == name.casefold() else f"{line(hit['title'])}: "
+        if titled or hit["snippet"].strip():
+            rows.append(f"   | {titled}{line(hit['snippet'])}")
     return rows
 
 
@@ -256,7 +252,7 @@ def health(answer: Answer) -> str:
     return _lines(
         f"{answer['service']} {answer['version']}: {answer['status']}. Vault {answer['vault']} "
         f"({answer['mode']}). Index: {index or 'none'}.",
-        f"{_count(answer['problem_count'], 'problem')}{':' if answer['problems'] else '.'}",
+        f"{_count(answer['problem_count'], 'problem')}{f' ({DATA}):' if answer['problems'] else '.'}",
         [
             f"- {line(item['path'])}{':' + str(item['line']) if item['line'] else ''} "
             f"{item['code']}: {line(item['message'])}"
