@@ -555,3 +555,47 @@ def test_a_name_with_a_line_end_is_told_to_be_unlinkable(palace: Palace, note: N
     note("01_Shallow/two\nlines.md", "x\n")
 
     assert {problem.code for problem in palace.check()} == {"unlinkable_name"}
+
+
+# -- journals that other machines or editors damaged -------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["[]", "{}", '["begin"]', "null", "5", '""', '"nonsense"'])
+@pytest.mark.parametrize("op", ['"a1"', "[]", "null"])
+def test_a_journal_line_of_any_shape_stops_nothing(
+    open_palace: OpenPalace, note: Note, state: str, op: str
+) -> None:
+    """The journals of other machines come by sync; one odd line kept the whole palace from opening."""
+    note("_System/journal/other.jsonl", f'{{"v": 1, "op": {op}, "state": {state}}}\n')
+    note("01_Shallow/a.md", "granite\n")
+
+    palace = open_palace()
+
+    assert palace.read(path="01_Shallow/a.md")["content"] == "granite\n"
+    assert {problem.code for problem in palace.check()} == {"journal_torn"}
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "[]", "5", "[" * 100_000, '{"shallow_days": "x", "timezone": ["a"]}']
+)
+def test_a_damaged_memory_of_the_policy_is_as_good_as_none(
+    open_palace: OpenPalace, note: Note, text: str
+) -> None:
+    note(".palace/policy.json", text)
+    note("01_Shallow/a.md", "granite\n")
+
+    assert open_palace().read(path="01_Shallow/a.md")["content"] == "granite\n"
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "a\nb", ".", "x" * 100_000, ""])
+def test_a_damaged_name_of_this_machine_is_replaced(
+    open_palace: OpenPalace, vault: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/machine-id").write_text(name, encoding="utf-8")
+
+    open_palace().write("x", title="a")
+
+    machine = (tmp_path / "state/machine-id").read_text(encoding="utf-8")
+    assert machine != name
+    assert [path.name for path in tmp_path.rglob("*.jsonl")] == [f"{machine}.jsonl"]

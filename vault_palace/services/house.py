@@ -40,7 +40,7 @@ from vault_palace.services import deeds, policies
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.zones import zone_of
 from vault_palace.storage import files, operations
-from vault_palace.storage.journal import Journal
+from vault_palace.storage.journal import Journal, can_name
 from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.operations import Operation, Recovered, Step
 from vault_palace.storage.records import NoteFact
@@ -203,9 +203,11 @@ class House:
         """The policy that the last whole run went by, which is the last good one; None before any."""
         try:
             text = files.read_bytes(self.vault.state / "policy.json").decode("utf-8")
-            return from_json(json.loads(text), zone_of=zone_of), text
-        except (VaultError, ValueError, KeyError, TypeError):
+            document = json.loads(text)
+        except (VaultError, ValueError, RecursionError):
             return None, ""
+        # Derived data: damaged, it is as good as none.
+        return (from_json(document, zone_of=zone_of), text) if isinstance(document, dict) else (None, "")
 
     @property
     def applied_policy(self) -> Policy | None:
@@ -550,7 +552,9 @@ def machine_id(state_dir: Path | None) -> str:
 
 
 def _named_there(place: Path) -> str:
+    """The machine's name in the file; empty for a damaged one, under which no journal can have been kept."""
     try:
-        return files.read_bytes(place).decode("ascii").strip()
+        name = files.read_bytes(place).decode("ascii").strip()
     except (VaultError, UnicodeDecodeError):
         return ""
+    return name if can_name(name) else ""

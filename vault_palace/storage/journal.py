@@ -45,13 +45,18 @@ _BOM = b"\xef\xbb\xbf"
 OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
 
 
+def can_name(machine: str) -> bool:
+    """Whether a journal can be called after *machine*: its name is a file's name."""
+    return _MACHINE.fullmatch(machine) is not None
+
+
 class Journal:
     """This machine's journal in a vault, and the others' for reading. `begin` and `close` need the lock."""
 
     def __init__(
         self, vault: Vault, machine: str, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        if not _MACHINE.fullmatch(machine):
+        if not can_name(machine):
             raise InvalidArguments(f"{machine!r} cannot name a machine's journal.", machine=machine)
         self.vault = vault
         self.machine = machine
@@ -358,7 +363,7 @@ class _Reader:
     def _apply(self, record: dict[str, object]) -> bool:
         """Take in one record; False when it lacks what it needs."""
         op, state = record.get("op"), record.get("state")
-        if not isinstance(op, str) or state not in STATES:
+        if not isinstance(op, str) or not isinstance(state, str) or state not in STATES:
             return False
         self.ops.add(op)
         if state == "begin":
