@@ -233,6 +233,17 @@ def test_replacing_needs_the_rev_that_was_read(palace: Palace) -> None:
     assert palace.read(path=saved["saved_path"])["content"] == "new"
 
 
+def test_the_rev_that_a_refusal_names_is_the_one_that_is_taken(palace: Palace, note: Note) -> None:
+    """A note that records no layer has its folder's default lifetime, in the refusal too."""
+    note("01_Shallow/T.md", "---\ndecay_days: 7\n---\nold")
+    with pytest.raises(Conflict) as refused:
+        palace.write("new", mode="replace", path="T")
+
+    palace.write("new", mode="replace", path="T", if_rev=str(refused.value.facts["rev"]))
+
+    assert palace.read(path="01_Shallow/T.md")["content"] == "new"
+
+
 def test_a_mere_reading_does_not_change_the_rev(palace: Palace, clock: Clock) -> None:
     saved = palace.write("old", title="T")
     clock.turn(days=1)

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from vault_palace.services.house import House, Note
 
 
-def observer(house: House) -> Callable[[Memory, str, str, int], Memory]:
+# A memory with what a person did, by memory as read, id, `body_hash` and the file's time.
+Observe = Callable[[Memory, str, str, int], Memory]
+
+
+def observer(house: House) -> Observe:
     """A memory with what a person did, by memory as read, id, `body_hash` and the file's time.
 
     For many notes as of now: policy and journals are asked once. A streak that a person set is theirs: no

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vault_palace.core import links, names, places
-from vault_palace.core import memory as memories
 from vault_palace.core.errors import Conflict, Exists, InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, POLICY_NOTE, SYSTEM, Layer
 from vault_palace.services import arguments
@@ -204,7 +203,7 @@ def refuse_taken(house: House, path: str) -> None:
         f"{taken} exists; nothing was written.",
         hint="Append to it, replace it with its rev, or choose another name.",
         path=taken,
-        rev=memories.rev(note.header, house.policy(), note.layer),
+        rev=house.rev(note),
     )
 
 

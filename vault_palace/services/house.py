@@ -329,8 +329,8 @@ class House:
         at = int(self.now().timestamp() * 1e9)
         return self.understand(path, Stored(data, files.fingerprint(data), Mark(len(data), at, 0)))
 
-    def understand(self, path: str, stored: Stored) -> Note:
-        """What the bytes of *path* say."""
+    def understand(self, path: str, stored: Stored, observe: deeds.Observe | None = None) -> Note:
+        """What the bytes of *path* say. *observe* is `deeds.observer`'s, for whoever reads many notes."""
         kind = places.kind(path)
         layer = places.layer_of(path) or places.archived_layer(path)
         try:
@@ -354,7 +354,7 @@ class House:
             )
             memory = reading.memory
             if reading.id is not None and header.usable:
-                observe = deeds.observer(self)
+                observe = observe or deeds.observer(self)
                 memory = observe(memory, reading.id, body_hash(header.body), stored.mark.mtime_ns)
         return Note(
             path=path,
@@ -366,6 +366,10 @@ class House:
             reading=reading,
             memory=memory,
         )
+
+    def rev(self, note: Note) -> str:
+        """The version of what people and agents say in *note* (SPEC §9)."""
+        return memories.rev(note.header, self.policy(), note.layer)
 
     def memory_of(self, note: Note) -> Memory:
         """The memory, for a change of its properties; refused for other notes and unreadable headers."""

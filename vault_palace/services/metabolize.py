@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from vault_palace.core import memory as memories
 from vault_palace.core import rules
 from vault_palace.core.errors import (
     InvalidArguments,
@@ -178,7 +179,7 @@ def _act(
     try:
         with house.locked():
             if fresh.to == ARCHIVE:
-                text = house.archived_text(note, "decayed", after=fresh.after)
+                text = house.archived_text(note, memories.DECAYED, after=fresh.after)
                 done = relocate.carry(
                     house,
                     note,

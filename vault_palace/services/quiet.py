@@ -14,6 +14,7 @@ from vault_palace.services.house import House, Note, Put
 # How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
 PATIENCE_SECONDS = 10.0
 LOOK_SECONDS = 0.2
+OPEN = "it is open in Obsidian"  # how a reason begins that no patience outlasts
 SAVE_SECONDS, SAVE_LOOKS = 0.1, 5  # how long an editor may pause within one save, and how often we look
 # How long a use waits for another writer before it is put off, and before it is given up at the end.
 TOUCH_SECONDS, LEAVING_SECONDS = 0.2, 2.0
@@ -34,10 +35,7 @@ def attended(house: House, note: Note, *, body: bool) -> str:
         return "it was changed outside a moment ago"
     if body and age < policy.settle_minutes * 60 and note.path in open_notes(house.vault):
         left = policy.settle_minutes - age / 60
-        return (
-            f"it is open in Obsidian and was edited {age / 60:.0f} minutes ago;"
-            f" try again in {max(left, 1):.0f} minutes"
-        )
+        return f"{OPEN} and was edited {age / 60:.0f} minutes ago; try again in {max(left, 1):.0f} minutes"
     return ""
 
 
@@ -67,7 +65,7 @@ def wait_quiet(house: House, paths: Sequence[str], *, body: bool = False) -> Non
                 break
         if not reason:
             return
-        if waited >= PATIENCE_SECONDS or "open in Obsidian" in reason:
+        if waited >= PATIENCE_SECONDS or reason.startswith(OPEN):  # which lasts minutes, not seconds
             raise Busy(
                 f"{path} is being edited: {reason}.", hint="Retry later; appending works at once.", path=path
             )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from vault_palace.core import budget, frontmatter
-from vault_palace.core import memory as memories
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import InvalidArguments, NotFound, PathViolation, VaultError
@@ -63,7 +62,7 @@ def read(
         title=_title(note),
         metadata=frontmatter.shown(note.header),
         content=cut,
-        rev=memories.rev(note.header, house.policy(), note.layer),
+        rev=house.rev(note),
         backlinks=house.shelf.backlinks(note.path)[:BACKLINKS_SHOWN],
         truncated=truncated,
         warnings=warnings,

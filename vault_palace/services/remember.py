@@ -272,7 +272,7 @@ def _answer(house: House, path: str, text: str, mode: str, warnings: list[str]) 
     return WriteAnswer(
         saved_path=path,
         id=note.id,
-        rev=memories.rev(note.header, house.policy(), note.layer),
+        rev=house.rev(note),
         mode=mode,
         related=recall.related(house, note),
         warnings=warnings,
@@ -297,7 +297,7 @@ def _change(
             f"replace needs if_rev: the rev of {place} that you read.",
             hint="Read the note, then repeat with its rev.",
             path=place,
-            rev=memories.rev(house.look(place).header, house.policy()),
+            rev=house.rev(house.look(place)),
         )
     warnings = _warnings(content)
     for _ in range(REDO):
@@ -360,7 +360,7 @@ def _existing(house: House, layer: str | None, path: str | None, title: str | No
 
 
 def _same_rev(house: House, note: Note, if_rev: str) -> None:
-    rev = memories.rev(note.header, house.policy(), note.layer)
+    rev = house.rev(note)
     if rev != if_rev:
         raise Conflict(
             f"{note.path} has changed since you read it: its rev is {rev}, not {if_rev}.",
@@ -427,7 +427,7 @@ def rate(
             before=_rating(note.memory, house),
             after=_rating(rated, house),
             decays_on=show_day(rated.decays_on) if rated.decays_on else None,
-            rev=memories.rev(fresh.header, policy, fresh.layer),
+            rev=house.rev(fresh),
         )
     raise Conflict(f"{place} keeps changing.", hint="Repeat the call.", path=place)
 

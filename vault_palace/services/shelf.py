@@ -19,6 +19,7 @@ from vault_palace.core.changes import Mark, believable, compare
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
+from vault_palace.index.graph import Graph
 from vault_palace.services import deeds
 from vault_palace.storage.listing import Listing
 from vault_palace.storage.vault import Stored
@@ -164,15 +165,16 @@ class Shelf:
             hidden = {path for path in changes.removed if _below(path, survey.unreadable)}
             self._know_names([*survey.files, *hidden])
         new = [*changes.added, *changes.modified]
+        observe = deeds.observer(self.house) if new else None
         for start in range(0, len(new), BATCH):
             if len(new) > BATCH:
                 self.filling = f"{start} of {len(new)} notes are read"
             with cache.batch():
                 for path in new[start : start + BATCH]:
-                    self._take(cache, path, survey.files[path])
-        self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
+                    self._take(cache, path, survey.files[path], observe)
+        gone = self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
         self._edition = edition
-        if set(changes.removed) <= self._gone:
+        if set(changes.removed) <= gone:
             self._marks = dict(survey.files)
 
     def _know_names(self, paths: Iterable[str]) -> resolve.Resolver:
@@ -184,7 +186,7 @@ class Shelf:
                 resolver.add(path)
             return resolver
 
-    def _take(self, cache: Cache, path: str, mark: Mark) -> None:
+    def _take(self, cache: Cache, path: str, mark: Mark, observe: deeds.Observe | None) -> None:
         if not places.is_note(path.rpartition("/")[2]):
             cache.put_file(path, mark)
             return
@@ -204,19 +206,20 @@ class Shelf:
         if known is not None and known.fingerprint == stored.fingerprint:
             cache.put_file(path, stored.mark)
             return
-        cache.put(self.indexed(self.house.understand(path, stored)))
+        cache.put(self.indexed(self.house.understand(path, stored, observe)))
 
-    def _let_go(self, cache: Cache, missing: Sequence[str]) -> None:
-        self._gone: set[str] = set()
+    def _let_go(self, cache: Cache, missing: Sequence[str]) -> set[str]:
+        """Forget those of *missing* that are still missing after a moment, and return them."""
         if not missing:
-            return
+            return set()
         self.house.settings.sleep(GONE_SECONDS)
-        self._gone = {path for path in missing if not self.house.vault.exists(path)}
+        gone = {path for path in missing if not self.house.vault.exists(path)}
         with cache.batch():
-            for path in sorted(self._gone):
+            for path in sorted(gone):
                 cache.remove(path)
-        if len(self._gone) < len(missing):
+        if len(gone) < len(missing):
             self._resolver = None
+        return gone
 
     def feed(self, held: Mapping[str, Stored], gone: Iterable[str] = ()) -> None:
         """Take in what was just written. Trouble is remembered; the next refresh catches up."""
@@ -358,7 +361,7 @@ class Shelf:
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""
         keys = _link_keys(path) | _link_keys(to)
-        return list(self.ask(lambda cache: cache.holders(keys)))
+        return list(self.ask(lambda cache: Graph(cache).referrers_by_key(keys)))
 
     def links_may_change(self, path: str, to: str) -> bool:
         """Whether a move of *path* to *to* can change where any link leads; false for most layer moves."""
@@ -382,17 +385,14 @@ class Shelf:
     def backlinks(self, path: str) -> list[str]:
         """The memories whose links to *path* count, sorted; none while the cache cannot be used."""
         try:
-            return list(self.ask(lambda cache: cache.referrers(path, counted=True)))
+            return list(self.ask(lambda cache: Graph(cache).backlinks(path)))
         except CacheTrouble as error:
             self.lag = str(error)
             return []
 
-    def sources(self) -> dict[str, set[str]]:
+    def sources(self) -> dict[str, frozenset[str]]:
         """For each linked note, the memories that link to it and count (SPEC §3)."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for target, source in self.ask(lambda cache: cache.counted_links()):
-            found[target].add(source)
-        return found
+        return self.ask(lambda cache: Graph(cache).sources())
 
     def memories(self) -> dict[str, Memory]:
         """Every memory in the layers as it counts now, by path.
@@ -490,7 +490,7 @@ class Shelf:
 
     def _unresolved(self) -> Iterable[Problem]:
         by_note: dict[str, set[str]] = defaultdict(set)
-        for path, link in self.ask(lambda cache: cache.unresolved()):
+        for path, link in self.ask(lambda cache: Graph(cache).unresolved()):
             by_note[path].add(link)
         for path, missing in by_note.items():
             try:

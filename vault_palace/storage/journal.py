@@ -64,7 +64,6 @@ class Journal:
         self._clock = clock
         self._guard = threading.RLock()
         self._readers: dict[str, _Reader] = {}
-        self._mended: list[Problem] = []
 
     # -- writing -------------------------------------------------------------------------------------------
 
