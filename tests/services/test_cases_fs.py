@@ -369,11 +369,11 @@ def test_fs_11_calls_are_answered_while_one_note_is_being_read(
     reading, go_on = threading.Event(), threading.Event()
     real = house.House.understand
 
-    def slow(self: house.House, path: str, stored: Any) -> house.Note:
+    def slow(self: house.House, path: str, stored: Any, observe: Any = None) -> house.Note:
         if path.endswith("enormous.md"):
             reading.set()
             assert go_on.wait(60)
-        return real(self, path, stored)
+        return real(self, path, stored, observe)
 
     monkeypatch.setattr(house.House, "understand", slow)
     indexer = threading.Thread(target=lambda: palace.house.refresh(if_older=0))
