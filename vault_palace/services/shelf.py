@@ -53,6 +53,7 @@ class Shelf:
         self._edition: tuple[int, int] | None = None  # of the cache of which that is true
         self._basis = ""
         self._fresh_at: float | None = None
+        self.watched = False  # whether a watcher tells of every change, so that none need be looked for
         self.strays: tuple[Problem, ...] = ()
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
         self.lag = ""  # why the cache is behind, empty when it is not
@@ -96,6 +97,10 @@ class Shelf:
     def _forget(self) -> None:
         self._resolver = self._marks = self._fresh_at = self._edition = None
         self._basis = ""
+
+    def stir(self, paths: Iterable[str] | None = None) -> None:
+        """These files may have changed (None: any may have): the next question compares them with the disk."""
+        self._fresh_at = None
 
     # -- keeping in step -----------------------------------------------------------------------------------
 
