@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.storage.palace import NOW, House, everything
 from vault_palace.core.errors import InvalidArguments, PathViolation, StorageFailed
-from vault_palace.storage.journal import Journal, old_operations
+from vault_palace.storage.journal import RECENT, Journal, old_operations
 from vault_palace.storage.records import Entry, NoteFact, Trace, from_line, to_entry, to_line, to_record
 from vault_palace.storage.vault import Vault
 
@@ -376,6 +376,59 @@ def test_the_newest_write_of_any_machine_is_the_last_known_one(vault: Path) -> N
     assert known is not None
     assert (known.body, known.streak, known.path) == ("b3", 3, "01_Shallow/a.md")
     assert _ops(here.entries()) == ["one", "three", "two"]
+
+
+def test_the_recent_operations_of_all_machines_come_oldest_first(vault: Path) -> None:
+    here, there = _journal(vault), _journal(vault, "there")
+    here.begin(_entry("first"))
+    there.begin(_entry("second", minutes=1))
+    here.begin(_entry("third", minutes=2))
+    here.close("third", "done")
+
+    found = here.recent()
+
+    assert [(entry.op, entry.machine, entry.state) for entry in found] == [
+        ("first", "here", "begin"),
+        ("second", "there", "begin"),
+        ("third", "here", "done"),
+    ]
+
+
+def test_recent_keeps_to_the_newest_operations(vault: Path) -> None:
+    journal = _journal(vault)
+    lines = [to_line(to_record(_entry(f"op{n}", minutes=n))) for n in range(RECENT + 3)]
+    (vault / OURS).parent.mkdir(parents=True)
+    (vault / OURS).write_bytes(b"".join(lines))
+
+    found = journal.recent()
+
+    assert _ops(found) == [f"op{n}" for n in range(3, RECENT + 3)]
+
+
+def test_a_recent_operation_tells_how_it_ended_after_others_began(vault: Path) -> None:
+    journal = _journal(vault)
+    journal.begin(_entry("one"))
+    journal.recent()
+    journal.begin(_entry("two", minutes=1))
+
+    journal.close("one", "superseded", "a person was quicker")
+
+    assert [(entry.op, entry.state, entry.detail) for entry in journal.recent()] == [
+        ("one", "superseded", "a person was quicker"),
+        ("two", "begin", ""),
+    ]
+
+
+def test_a_recent_operation_whose_line_came_in_halves_is_told_once(vault: Path) -> None:
+    journal = _journal(vault)
+    line = to_line(to_record(_entry("one")))
+    (vault / OURS).parent.mkdir(parents=True)
+    (vault / OURS).write_bytes(line[:-1])
+    journal.recent()
+
+    (vault / OURS).write_bytes(line)
+
+    assert _ops(journal.recent()) == ["one"]
 
 
 def test_another_machine_s_open_operation_is_reported_and_left(vault: Path) -> None:

@@ -22,7 +22,7 @@ from tests.storage.killpoints import (
 from tests.storage.palace import NOW, House, everything, notes, operation, pen
 from vault_palace.core.errors import Exists, NoteChanged, NotFound, StorageFailed
 from vault_palace.storage import files
-from vault_palace.storage.operations import Operation, Step, carry_out, open_operations, recover
+from vault_palace.storage.operations import UPKEEP, Operation, Step, carry_out, open_operations, recover
 from vault_palace.storage.records import Entry, Trace
 
 HUB, NEW_HUB = "01_Shallow/ideas/Hub.md", "02_Sediment/ideas/Wheel.md"
@@ -205,6 +205,28 @@ def _stop_after(root: Path, case: Case, call: str) -> None:
 
     with lit(Breaking(0, lambda name: None)), pytest.raises(Aborted):
         carry_out(*House(root).parts, case.op)
+
+
+@pytest.mark.parametrize("case", [CREATE, REPLACE, PATCHED_MOVE], ids=lambda case: case.name)
+def test_what_an_operation_wrote_outlasts_a_person_s_stale_save(case: Case, tmp_path: Path) -> None:
+    pen(case.before)(tmp_path)
+    house = House(tmp_path)
+
+    carry_out(*house.parts, case.op)
+
+    for data in case.after.values():
+        assert house.versions.get(files.fingerprint(data)) == data
+
+
+@pytest.mark.parametrize("verb", sorted(UPKEEP))
+def test_the_bytes_that_upkeep_wrote_are_not_kept(verb: str, tmp_path: Path) -> None:
+    pen(REPLACE.before)(tmp_path)
+    house = House(tmp_path)
+
+    carry_out(*house.parts, operation(*REPLACE.steps, verb=verb))
+
+    assert house.versions.has(files.fingerprint(b"old words\n"))
+    assert not house.versions.has(files.fingerprint(b"new words\n"))
 
 
 # -- a person between the kill and the recovery -------------------------------------------------------------

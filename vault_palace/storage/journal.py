@@ -15,6 +15,7 @@ import os
 import re
 import stat
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +42,7 @@ from vault_palace.storage.vault import Vault
 
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAIL_CHECK = 512
+RECENT = 400  # operations that `recent` tells of
 _BOM = b"\xef\xbb\xbf"
 OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
 
@@ -143,6 +145,16 @@ class Journal:
                 reader.refresh(self.vault)
                 found.extend(reader.everything())
         return sorted(found, key=lambda entry: entry.at)
+
+    def recent(self) -> list[Entry]:
+        """The newest operations of all machines as they stand now, at most `RECENT`, oldest first.
+
+        No journal is read anew for it: a reader keeps the newest records it came by.
+        """
+        with self._guard:
+            self._refresh_all()
+            found = [entry for reader in self._readers.values() for entry in reader.recent()]
+        return sorted(found, key=lambda entry: (entry.at, entry.machine))[-RECENT:]
 
     def accounts_for(self, fingerprint: str) -> bool:
         """Whether some journal names these bytes as before or after a change: then no person made them."""
@@ -276,6 +288,7 @@ class _Reader:
         self.hashes: set[str] = set()
         self.ops: set[str] = set()
         self.history: dict[str, dict[str, object]] = {}
+        self.newest: OrderedDict[str, dict[str, object]] = OrderedDict()
         self.problems: list[Problem] = []
         self.trouble: VaultError | None = None  # why it cannot be read
         self._seen = (0, 0, 0)
@@ -367,10 +380,9 @@ class _Reader:
         self.ops.add(op)
         if state == "begin":
             return self._begin(op, record)
-        if op in self.open:
-            if state == "open":
-                self.open[op].update(state="open", detail=record.get("detail", ""))
-            else:
+        if op in self.open:  # its record is that of `newest`, as long as it stands there
+            self.open[op].update(state=state, detail=record.get("detail", ""))
+            if state != "open":
                 del self.open[op]
         if self._keeps_history and op in self.history:
             self.history[op].update(state=state, detail=record.get("detail", ""))
@@ -390,7 +402,10 @@ class _Reader:
             return False
         if self._keeps_history:
             self.history[op] = record
-        self.open[op] = record
+        self.open[op] = self.newest[op] = record
+        self.newest.move_to_end(op)  # a line that was read before its end came is taken twice
+        if len(self.newest) > RECENT:
+            self.newest.popitem(last=False)
         return True
 
     def unfinished(self) -> list[Entry]:
@@ -399,6 +414,11 @@ class _Reader:
 
     def everything(self) -> list[Entry]:
         return self._values(self.history)
+
+    def recent(self) -> list[Entry]:
+        """The newest operations; one that lacks what it needs is left out, for it is told elsewhere."""
+        found = (to_entry(record, self.machine) for record in self.newest.values())
+        return [entry for entry in found if entry is not None]
 
     def _values(self, records: dict[str, dict[str, object]]) -> list[Entry]:
         found = []

@@ -28,6 +28,10 @@ Status = Literal["finished", "undone", "superseded", "open"]
 
 _TRIES = 3
 
+# What such operations write is no one's words: it can be made again from the note and the clock. Of all other
+# verbs the new bytes are kept as well as the old, so that an agent's words outlast a person's stale save.
+UPKEEP = frozenset({"map", "index", "touch", "settle", "keep"})
+
 _CLOSED: dict[Status, State] = {
     "finished": "done",
     "undone": "undone",
@@ -104,6 +108,9 @@ def _carry_out(vault: Vault, journal: Journal, versions: Versions, op: Operation
     traces: list[Trace] = []
     try:
         traces.extend(_staged(vault, step) for step in steps)
+        for step in steps:
+            if step.after is not None and op.verb not in UPKEEP:
+                versions.keep(step.after)
         entry = Entry(
             op=op.id,
             verb=op.verb,
