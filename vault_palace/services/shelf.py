@@ -11,13 +11,14 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from vault_palace.core import frontmatter, links, names, places, resolve
-from vault_palace.core.changes import Mark, believable, compare
+from vault_palace.core.changes import Changes, Mark, believable, compare
 from vault_palace.core.errors import NotFound, VaultError
-from vault_palace.core.model import Memory, Problem
+from vault_palace.core.model import Layer, Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
 from vault_palace.index.graph import Graph
 from vault_palace.services import deeds
@@ -35,6 +36,8 @@ GONE_SECONDS = 0.1  # a missing file is believed gone when it is still missing a
 WAIT_SECONDS = 0.5  # how long a caller waits for a comparison that another thread is at
 # Problems that leave every property readable.
 ASIDE = frozenset({"unlinkable_name", "unquoted_link", "links_cut"})
+MANY = 2_000  # from so many changed paths on, everything is compared
+FEW = 20  # so many notes a person deletes at once without being asked
 BATCH = 200  # notes read between two commits, so that other writers get their turn
 
 
@@ -54,6 +57,7 @@ class Shelf:
         self._basis = ""
         self._fresh_at: float | None = None
         self.watched = False  # whether a watcher tells of every change, so that none need be looked for
+        self._stirred: set[str] | None = None  # what it told of since the last comparison; None: anything
         self.strays: tuple[Problem, ...] = ()
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
         self.lag = ""  # why the cache is behind, empty when it is not
@@ -99,14 +103,34 @@ class Shelf:
         self._basis = ""
 
     def stir(self, paths: Iterable[str] | None = None) -> None:
-        """These files may have changed (None: any may have): the next question compares them with the disk."""
-        self._fresh_at = None
+        """These files may have changed (None: any may have): the next question compares them with the disk.
+
+        A folder stands for all that lies below it, or lay there.
+        """
+        with self._guard:
+            if paths is None:
+                self._stirred = None
+            elif self._stirred is not None:
+                self._stirred.update(paths)
+                if len(self._stirred) > MANY:
+                    self._stirred = None
+
+    def marks(self) -> Mapping[str, Mark] | None:
+        """All files as the last comparison found them; None while they are not known."""
+        return self._marks
+
+    def trust(self, watched: bool) -> None:
+        """Whether a watcher tells of every change from now on, so that none need be looked for."""
+        with self._guard:
+            self._stirred = None  # what came before nobody told
+        self.watched = watched
 
     # -- keeping in step -----------------------------------------------------------------------------------
 
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
         """Compare disk with cache, unless that was done less than *if_older* seconds ago.
 
+        While a watcher tells of changes, only what it told of is compared; 0 always compares everything.
         While another thread compares, callers that can do with what is known do not wait for it. Nor do they
         fail because the cache cannot be written now: `lag` says so.
         """
@@ -120,7 +144,7 @@ class Shelf:
                 return
             for tries_left in (2, 1, 0):
                 try:
-                    self._compare()
+                    self._catch_up(everything=if_older <= 0)
                     break
                 except CacheLost:  # several processes may find the damage at once
                     self._forget()
@@ -130,17 +154,51 @@ class Shelf:
             self._fresh_at = time.monotonic()
         except CacheTrouble as error:
             self.lag = str(error)
+            self.stir()
             if if_older <= 0 or self._resolver is None:
                 raise
         finally:
             self.filling = ""
             self._comparing.release()
 
+    def catch_up(self) -> None:
+        """Compare what a watcher told of, or everything where that is not known."""
+        with self._comparing:
+            self.refresh(if_older=FRESH_SECONDS if self.watched and self._stirred is not None else 0)
+
+    def _catch_up(self, *, everything: bool) -> None:
+        """Compare what was stirred, or everything. What is stirred meanwhile waits for the next time."""
+        with self._guard:
+            stirred, self._stirred = self._stirred, set()
+        if everything or stirred is None or not self.watched or self.doubts or not self._in_step():
+            self._compare()
+        elif stirred:
+            self._compare_some(stirred)
+
+    def _in_step(self) -> bool:
+        """Whether what was remembered of the cache still holds, so that a part can be compared.
+
+        Another process may have taken in the same changes already: then they are found to be known.
+        """
+        if self._marks is None or self._resolver is None or self._edition is None:
+            return False
+        return self.cache.is_same_file(self._edition) and self._basis == self._basis_now()
+
     def _is_fresh(self, if_older: float) -> bool:
-        if self._fresh_at is None or time.monotonic() - self._fresh_at >= if_older:
+        if self._fresh_at is None or if_older <= 0:
+            return False
+        if self.watched:
+            if self._stirred is None or self._stirred:
+                return False
+        elif time.monotonic() - self._fresh_at >= if_older:
             return False
         # A cache that was deleted, or made anew by another process, is empty whatever we knew of it.
         return self._edition is not None and self.cache.is_same_file(self._edition)
+
+    def _basis_now(self) -> str:
+        """Zone and default density are in every cached memory: with others, all is read anew."""
+        policy = self.house.policy()
+        return f"{policy.zone}|{policy.default_density}"
 
     def _compare(self) -> None:
         survey = self.house.vault.survey()
@@ -151,36 +209,101 @@ class Shelf:
         known = cache.marks() if remembered is None else remembered
         self._marks = None  # until everything below has succeeded
         changes = compare(known, survey.files)
-        self.doubts = ()
-        if not believable(changes, len(known)):
-            message = (
-                f"{len(known)} files were known, none is there: is a disk not mounted? Nothing was forgotten."
-            )
-            self.doubts = (Problem(path="", line=0, code="vault_empty", message=message),)
+        self.doubts = self._doubts(changes, known, survey.files)
+        if not survey.files and self.doubts:
             return
-        # Zone and default density are in every cached memory: with others, all is read anew.
-        policy = self.house.policy()
-        basis = f"{policy.zone}|{policy.default_density}"
+        basis = self._basis_now()
         if self._basis != basis and cache.settle_on(basis):
-            changes = compare({}, survey.files)
+            changes = replace(compare({}, survey.files), removed=changes.removed)
         self._basis = basis
+        removed = set(changes.removed)
+        hidden = removed if self.doubts else {path for path in removed if _below(path, survey.unreadable)}
         if changes or self._resolver is None or remembered is None:
             # Names are known before the notes are read, so that nobody waits for the reading to write.
             # Another process may have told the cache of names that we never saw come.
-            hidden = {path for path in changes.removed if _below(path, survey.unreadable)}
             self._know_names([*survey.files, *hidden])
-        new = [*changes.added, *changes.modified]
+        self._take_in(cache, [*changes.added, *changes.modified], survey.files)
+        gone = self._let_go(cache, sorted(removed - hidden))
+        self._edition = edition
+        if removed <= gone | hidden:
+            self._marks = {**survey.files, **{path: known[path] for path in hidden}}
+
+    def _compare_some(self, stirred: Iterable[str]) -> None:
+        """`_compare` for these files and folders alone; all else is as it was."""
+        cache = self.cache
+        known = self._marks
+        assert known is not None
+        found: dict[str, Mark] = {}
+        unreadable: set[str] = set()
+        asked: dict[str, Mark] = {}
+        for path in stirred:
+            survey = self.house.vault.survey_of(path)
+            found.update(survey.files)
+            unreadable |= survey.unreadable
+            if path in known:
+                asked[path] = known[path]
+            if path not in survey.files:
+                asked.update({one: mark for one, mark in known.items() if one.startswith(f"{path}/")})
+        changes = compare(asked, found)
+        if not changes:
+            return
+        self.doubts = self._doubts(changes, known, {**dict.fromkeys(known.keys() - asked.keys()), **found})
+        removed = {path for path in changes.removed if not _below(path, frozenset(unreadable))}
+        if self.doubts:
+            removed = set()
+        self._marks = None
+        with self._naming:
+            if (resolver := self._resolver) is not None:
+                for path in changes.added:
+                    resolver.add(path)
+                for path in removed:
+                    resolver.remove(path)
+        self._take_in(cache, [*changes.added, *changes.modified], found)
+        gone = self._let_go(cache, sorted(removed))
+        if removed <= gone:
+            self._marks = {**{path: mark for path, mark in known.items() if path not in gone}, **found}
+
+    def _take_in(self, cache: Cache, new: Sequence[str], found: Mapping[str, Mark]) -> None:
+        """Read *new* into the cache, in batches that let others write between them."""
         observe = deeds.observer(self.house) if new else None
         for start in range(0, len(new), BATCH):
             if len(new) > BATCH:
                 self.filling = f"{start} of {len(new)} notes are read"
             with cache.batch():
                 for path in new[start : start + BATCH]:
-                    self._take(cache, path, survey.files[path], observe)
-        gone = self._let_go(cache, [path for path in changes.removed if not _below(path, survey.unreadable)])
-        self._edition = edition
-        if set(changes.removed) <= gone:
-            self._marks = dict(survey.files)
+                    self._take(cache, path, found[path], observe)
+
+    def _doubts(
+        self, changes: Changes, known: Mapping[str, Mark], left: Mapping[str, Mark | None]
+    ) -> tuple[Problem, ...]:
+        """Why what is missing cannot be a person's doing: a missing disk deletes nothing (SPEC §6.5).
+
+        Everything is gone; a layer's folder is gone with its notes; or more than half of the notes are, and
+        did not come up elsewhere.
+        """
+        if not changes.removed:
+            return ()
+        if not believable(changes, len(known)) or not left:
+            message = (
+                f"{len(known)} files were known, none is there: is a disk not mounted? Nothing was forgotten."
+            )
+            return (Problem(path="", line=0, code="vault_empty", message=message),)
+        moved = {mark.inode for path in changes.added if (mark := left.get(path)) is not None}
+        lost = [
+            path
+            for path in changes.removed
+            if places.kind(path) == "memory" and known[path].inode not in moved
+        ]
+        hint = "If that was meant, run `vault-palace reindex`; else bring them back. Nothing was forgotten."
+        for layer in Layer:
+            mine = [path for path in lost if path.startswith(f"{layer.folder}/")]
+            if mine and not self.house.vault.is_folder(layer.folder):
+                message = f"The folder is gone with {len(mine)} notes. {hint}"
+                return (Problem(path=layer.folder, line=0, code="layer_missing", message=message),)
+        if len(lost) > FEW and 2 * len(lost) > sum(places.kind(path) == "memory" for path in known):
+            message = f"{len(lost)} memories are gone at once, more than half. {hint}"
+            return (Problem(path="", line=0, code="notes_missing", message=message),)
+        return ()
 
     def _know_names(self, paths: Iterable[str]) -> resolve.Resolver:
         """Begin anew with these names, and those that came while they were gathered."""

@@ -167,15 +167,40 @@ class Vault:
         effective = os.access in os.supports_effective_ids
         return os.access(place, os.W_OK | os.X_OK, effective_ids=effective)
 
-    def survey(self) -> Survey:
+    def survey_of(self, path: str) -> Survey:
+        """`survey` for one file or folder: what is found there now, nothing where it is gone or ignored."""
+        if any(part.startswith(".") or places.is_ignored_folder(part) for part in path.split("/")):
+            return Survey({}, (), frozenset())
+        try:
+            place = self.locate(path)
+            seen = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError, PathViolation):
+            return Survey({}, (), frozenset())
+        except OSError as error:
+            return Survey(
+                {},
+                (_stray(path, "unreadable", f"It cannot be read: {error.strerror}."),),
+                frozenset({path}),
+            )
+        if stat.S_ISDIR(seen.st_mode):
+            return self.survey(path)
+        name = place.name
+        if places.is_passing(name):
+            return Survey({}, (), frozenset())
+        if (why := _unusable(name, seen)) is not None:
+            return Survey({}, (_stray(path, *why),), frozenset())
+        return Survey({path: Mark.of(seen)}, (), frozenset())
+
+    def survey(self, start: str = "") -> Survey:
         """All files outside dot-folders and `node_modules`, in the order of their names.
 
-        No link is followed. A root that cannot be read raises: it is never an empty vault.
+        No link is followed. A root that cannot be read raises: it is never an empty vault. With *start*, what
+        lies below that folder.
         """
         found: dict[str, Mark] = {}
         strays: list[Problem] = []
         unreadable: list[str] = []
-        folders = [""]
+        folders = [start]
         while folders:
             folder = folders.pop()
             below = []
