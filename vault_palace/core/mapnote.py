@@ -1,7 +1,8 @@
-"""Edits the list of links in the index note, `## Links`, and nothing else in it.
+"""Edits two places of the index note, and nothing else in it: the list `## Links` and the generated block.
 
-The block between `%% palace:begin %%` and `%% palace:end %%` belongs to the generator and is never looked
-into; headings and bullets inside code do not count. Line ends and all other text stay byte for byte.
+The block between `%% palace:begin %%` and `%% palace:end %%` belongs to the generator: `with_block` replaces
+it whole, the others never look into it. Headings, bullets and markers inside code do not count. Line ends and
+all other text stay byte for byte.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from vault_palace.core.errors import InvalidArguments
+from vault_palace.core.errors import InvalidArguments, MalformedNote
+from vault_palace.core.links import header_span, headings
 
 BEGIN = "%% palace:begin %%"
 END = "%% palace:end %%"
@@ -21,6 +23,10 @@ _LINE = re.compile(r"[^\n\r]*(?:\r\n|\n|\r|\Z)")
 _FENCE = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>.*)")
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*")
 _BULLET = re.compile(r" {0,3}[-*+][ \t]+(?P<text>.*?)[ \t]*")
+_MARKER = re.compile(rf" {{0,3}}(?P<mark>{re.escape(BEGIN)}|{re.escape(END)})\s*")  # further in, it is code
+# A line of a plain paragraph, which cannot hide or swallow what is put behind it.
+_PROSE = re.compile(r"(?!\d+[.)])(?!.*(?:%%|<!--|\$\$|`{3}|~{3}|\|))(?:\w|[*\"'(\[]+\w).*")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 
 
 def add_link(text: str, link: str) -> tuple[str, bool]:
@@ -79,6 +85,100 @@ def remove_link(text: str, link: str) -> tuple[str, bool]:
         if gone:
             return "".join(line for at, line in enumerate(lines) if at not in gone), True
     return text, False
+
+
+def with_block(text: str, block: str) -> str:
+    """*text* with *block* between the markers, which are added below the note's opening where missing.
+
+    The opening is the first heading and the paragraph under it, if there are such. Raises MalformedNote, with
+    the line, where the markers are no pair: then nobody can tell which lines are the person's.
+    """
+    if any(_MARKER.fullmatch(line) for line in re.split(r"[\r\n]", block)):
+        raise ValueError("the generated block holds a marker of its own")
+    lines = _lines(text)
+    pair = _markers(lines, _body_line(text))
+    if pair is not None:
+        begin, end = pair
+        marker = lines[begin]
+        end_of_line = marker[len(marker.rstrip("\r\n")) :]
+        return "".join([*lines[: begin + 1], _laid_out(block, end_of_line), *lines[end:]])
+    end_of_line = _line_end(text)
+    made = f"{BEGIN}{end_of_line}{_laid_out(block, end_of_line)}{END}{end_of_line}"
+    at = _opening_end(text)
+    before, after = text[:at], text[at:]
+    above = _lines(before.removeprefix("\ufeff"))
+    if above and above[-1].strip():  # a blank line above, and one below
+        made = end_of_line * (1 if above[-1].endswith(("\n", "\r")) else 2) + made
+    if after and not after.startswith(("\n", "\r")):
+        made += end_of_line
+    return before + made + after
+
+
+def _laid_out(block: str, end_of_line: str) -> str:
+    """The block with the note's line ends and a blank line on either side: a table would take in the marker."""
+    inner = re.sub(r"\r\n|\n|\r", end_of_line, block.strip("\r\n"))
+    return f"{end_of_line}{inner}{end_of_line}{end_of_line}" if inner else end_of_line
+
+
+def _body_line(text: str) -> int:
+    """The number of the first line below the header: what stands in a property is no marker."""
+    body = header_span(text)[2]
+    return 0 if body <= 1 else len(_lines(text[:body]))
+
+
+def _markers(lines: list[str], first: int) -> tuple[int, int] | None:
+    """The lines of the two markers; None when there is none. What stands between them may be anything."""
+    found: list[tuple[str, int]] = []
+    close: Callable[[str], bool] | None = None
+    for number in range(first, len(lines)):
+        line = lines[number].removeprefix("\ufeff") if number == 0 else lines[number]
+        bare = line.strip()
+        mark = _MARKER.fullmatch(line)
+        if close is not None:
+            close = None if close(bare) else close
+        elif mark is not None:
+            found.append((mark["mark"], number))
+        elif bare != BEGIN and [which for which, _ in found] != [BEGIN]:
+            close = _opens(bare)  # between the markers nobody writes, and code hides no marker
+    if not found:
+        return None
+    if [which for which, _ in found] != [BEGIN, END]:
+        odd = found[min(len(found), 3) - 1][1] + 1
+        raise MalformedNote(
+            f"the markers of the generated block are no pair (line {odd}).",
+            hint=f"Leave one line {BEGIN} and, below it, one line {END}, or take all of them out.",
+            line=odd,
+        )
+    return found[0][1], found[1][1]
+
+
+def _opening_end(text: str) -> int:
+    """The offset behind the first heading and its plain paragraph; the body's start without a heading."""
+    body = header_span(text)[2]
+    heading = next(iter(headings(text)), None)
+    # A comment of Obsidian's that is open there would hide whatever is put below.
+    if heading is None or text.count("%%", body, heading.start) % 2:
+        return body
+    at = _next_line(text, heading.start)
+    if not _HEADING.fullmatch(text[heading.start : at].rstrip("\r\n")):
+        while at < len(text):  # its words may take several lines, then comes the underline
+            line, at = text[at : _next_line(text, at)], _next_line(text, at)
+            if _UNDERLINE.fullmatch(line.rstrip("\r\n")):
+                break
+    start = at
+    while start < len(text) and not text[start : _next_line(text, start)].strip():
+        start = _next_line(text, start)
+    end = start
+    while end < len(text) and (line := text[end : _next_line(text, end)]).strip():
+        if not _PROSE.fullmatch(line.rstrip("\r\n")):
+            return at
+        end = _next_line(text, end)
+    return end if end > start else at
+
+
+def _next_line(text: str, at: int) -> int:
+    found = re.compile(r"\r\n|\n|\r").search(text, at)
+    return found.end() if found else len(text)
 
 
 def _one_line(link: str) -> str:
