@@ -115,7 +115,7 @@ def with_block(text: str, block: str) -> str:
 
 
 def _laid_out(block: str, end_of_line: str) -> str:
-    """The block with the note's line ends and a blank line on either side: a table would take in the marker."""
+    """The block with the note's line ends and blank lines around it: a table would take in the marker."""
     inner = re.sub(r"\r\n|\n|\r", end_of_line, block.strip("\r\n"))
     return f"{end_of_line}{inner}{end_of_line}{end_of_line}" if inner else end_of_line
 
