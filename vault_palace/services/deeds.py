@@ -6,7 +6,7 @@ Nothing here writes a note. `see` puts on record what needs no line in the note,
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from vault_palace.core import rules
 from vault_palace.core.model import Memory
 from vault_palace.core.policy import carry_defaults
-from vault_palace.storage.records import Entry, LastWrite
+from vault_palace.index.cache import IndexedNote
+from vault_palace.storage.records import Entry, LastWrite, NoteFact
 
 if TYPE_CHECKING:
     from vault_palace.services.house import House, Note
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # A memory with what a person did, by memory as read, id, `body_hash` and the file's time.
 Observe = Callable[[Memory, str, str, int], Memory]
+# What the journals last wrote about an id.
+LastWriteOf = Callable[[str], LastWrite | None]
+FACTS_A_LINE = 500
 
 
 def observer(house: House) -> Observe:
@@ -81,13 +85,48 @@ def see(house: House, note: Note) -> None:
     """
     if note.reading is None or not unseen(house)(note.reading.memory, note.id, note.body_hash):
         return
+    _record(house, "seen", "a person changed it", house.note_facts(note.path, note.stored.data))
+
+
+def see_many(house: House, rows: Sequence[IndexedNote]) -> None:
+    """Put on record that these memories changed all at once, by no one's reading: none of it is a use."""
+    facts = [
+        NoteFact(
+            id=row.id,
+            path=row.path,
+            body=row.body_hash,
+            streak=row.memory.streak if row.memory is not None else None,
+            pinned=row.memory.pinned if row.memory is not None else None,
+        )
+        for row in rows
+    ]
+    with house.locked():
+        for start in range(0, len(facts), FACTS_A_LINE):
+            why = f"{len(facts)} notes changed at once; that counts as no use"
+            _record(house, "edited", why, facts[start : start + FACTS_A_LINE])
+
+
+def put_on_record(
+    house: House, verb: str, why: str, *, note: Note | None = None, path: str = "", id: str = ""
+) -> None:
+    """Journal what a person did: to *note* as it is now, or to the one with *id* that was at *path*."""
+    facts = house.note_facts(note.path, note.stored.data) if note is not None else []
+    place = note.path if note is not None else path
+    if not facts and id:
+        facts = [NoteFact(id=id, path=place, body="")]
+    with house.locked():
+        _record(house, verb, why if facts else f"{why}: {place}", facts)
+
+
+def _record(house: House, verb: str, why: str, facts: Sequence[NoteFact]) -> None:
+    """One journal line about what needs no change of a file. Lock held."""
     entry = Entry(
         op=secrets.token_hex(8),
-        verb="seen",
+        verb=verb,
         at=house.now(),
         session=house.settings.session,
-        why="a person changed it",
-        notes=tuple(house.note_facts(note.path, note.stored.data)),
+        why=why,
+        notes=tuple(facts),
         machine=house.machine,
     )
     house.journal.begin(entry)

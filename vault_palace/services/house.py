@@ -36,7 +36,7 @@ from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
 from vault_palace.core.policy import Policy, from_json, to_json
 from vault_palace.core.streak import resting
-from vault_palace.services import deeds, policies
+from vault_palace.services import copies, deeds, policies
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.zones import zone_of
 from vault_palace.storage import files, operations
@@ -94,6 +94,9 @@ class Note:
 
     @property
     def id(self) -> str:
+        """Its identity; a conflict copy names the note that it is a copy of."""
+        if self.kind == "conflict":
+            return memories.identity(self.header) or ""
         return self.reading.id or "" if self.reading else ""
 
     @property
@@ -162,6 +165,7 @@ class House:
         self.touches: dict[str, datetime] = {}
         self.recovered: tuple[Recovered, ...] = ()  # unfinished ones ended by the way, until told
         self.outside: dict[str, int] = {}
+        self.quarrels: dict[str, Problem] = {}  # notes that another program and the keeper kept changing
         self.shelf = Shelf(self)
 
     @classmethod
@@ -343,6 +347,10 @@ class House:
         else:
             header = frontmatter.read(text)
         reading = memory = None
+        if kind in ("memory", "archived") and header.usable:
+            known = memories.identity(header)
+            if known and copies.main_of(self, path, known, stored.fingerprint) is not None:
+                kind = "conflict"
         if kind in ("memory", "archived") and places.is_note(path):
             reading = memories.read_memory(
                 path,

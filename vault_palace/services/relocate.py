@@ -76,14 +76,14 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
             left += _left(path, done)
             if not done.changed:
                 continue
-            if hindrance := _hindrance(house, other):
-                left.append(f"{path}: {hindrance}")
+            if why_not := hindrance(house, other):
+                left.append(f"{path}: {why_not}")
                 continue
             rewritten += done.changed
             in_body = not done.text.endswith(other.header.body)
             if reason := quiet.attended(house, other, body=in_body):
                 edited[path] = reason
-            edits.append(Put(path=path, before=other.stored, data=_kept_up(house, other, done.text)))
+            edits.append(Put(path=path, before=other.stored, data=kept_up(house, other, done.text)))
     if edited:
         raise _Edited(edited)
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
@@ -91,7 +91,7 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
     return Moved(path=to, rewritten=rewritten, left=tuple(left))
 
 
-def _hindrance(house: House, note: Note) -> str:
+def hindrance(house: House, note: Note) -> str:
     """Why the links of *note* cannot be rewritten, in words; empty when they can."""
     if note.text is None:
         return "not UTF-8 text; save it as UTF-8 and mend its links"
@@ -100,7 +100,7 @@ def _hindrance(house: House, note: Note) -> str:
     return "" if house.vault.is_writable(note.path) else "no permission to write"
 
 
-def _kept_up(house: House, note: Note, text: str) -> bytes:
+def kept_up(house: House, note: Note, text: str) -> bytes:
     """The bytes of a referrer; one whose properties are out of reach gets its links all the same."""
     with suppress(MalformedNote):
         text = house.kept_up(note, text)

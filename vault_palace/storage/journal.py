@@ -162,6 +162,12 @@ class Journal:
             self._refresh_all()
             return any(fingerprint in reader.hashes for reader in self._readers.values())
 
+    def accounts_for_all(self, fingerprints: Collection[str]) -> set[str]:
+        """Those of *fingerprints* that `accounts_for` is true of."""
+        with self._guard:
+            self._refresh_all()
+            return {one for one in fingerprints if any(one in its.hashes for its in self._readers.values())}
+
     def last_known(self, id: str) -> LastWrite | None:
         """The newest program write of the note with this id, None when no journal tells of one."""
         return self.last_writes()(id)

@@ -28,9 +28,9 @@ Status = Literal["finished", "undone", "superseded", "open"]
 
 _TRIES = 3
 
-# What such operations write is no one's words: it can be made again from the note and the clock. Of all other
-# verbs the new bytes are kept as well as the old, so that an agent's words outlast a person's stale save.
-UPKEEP = frozenset({"map", "index", "touch", "settle", "keep"})
+# What such operations write is generated. Of all other verbs the new bytes are kept as well as the old, so that
+# what was written outlasts a person's stale save.
+UPKEEP = frozenset({"map", "index"})
 
 _CLOSED: dict[Status, State] = {
     "finished": "done",

@@ -72,6 +72,10 @@ class Versions:
         files.write_state(place, zlib.compress(data), durable=durable)
         return fingerprint
 
+    def knows(self, fingerprint: str) -> bool:
+        """Whether a version of that fingerprint is kept, without reading it."""
+        return os.path.lexists(self._place(fingerprint))
+
     def has(self, fingerprint: str) -> bool:
         """Whether these bytes can be brought back, whole."""
         try:
