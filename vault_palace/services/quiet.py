@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from vault_palace.core import rules
 from vault_palace.core.errors import Busy, Conflict, LockTimeout, NotFound, VaultError
-from vault_palace.services.attention import open_notes, seconds_since
+from vault_palace.services.attention import Attention, open_notes, seconds_since
 from vault_palace.services.house import House, Note, Put
 
 # How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
@@ -73,17 +74,34 @@ def wait_quiet(house: House, paths: Sequence[str], *, body: bool = False) -> Non
         waited += LOOK_SECONDS
 
 
-def touch(house: House, note: Note) -> None:
-    """Count a use of *note* now, or as soon as it is quiet; reading never waits and never fails for it.
+def touch(house: House, note: Note, at: datetime | None = None) -> None:
+    """Count a use of *note* as soon as it is quiet; reading never waits and never fails for it.
 
-    A second use on one day that would change nothing but the clock time is not written: every rule
-    counts days.
+    The use is of *at* (None: of now), however late it is written. A second use on one day that would change
+    nothing but the clock time is not written: every rule counts days.
     """
     if note.memory is None or note.kind != "memory" or note.header.problem is not None or house.read_only():
         return
     with house.guard:
-        house.touches[note.path] = house.now()
+        waiting = house.touches.get(note.path)
+        if at is None or waiting is None or waiting < at:
+            house.touches[note.path] = at or house.now()
     flush_touches(house)
+
+
+def count_openings(house: House, attention: Attention) -> tuple[str, ...]:
+    """Count a use of each memory that a person opened in Obsidian since the last look, and name them.
+
+    Whatever else was opened counts nothing. It never fails: a use is not worth an error.
+    """
+    counted: list[str] = []
+    for path, at in attention.openings():
+        with suppress(VaultError):
+            note = house.look(path)
+            if note.memory is not None and note.kind == "memory":
+                touch(house, note, at)
+                counted.append(path)
+    return tuple(counted)
 
 
 def flush_touches(house: House, patience: float = TOUCH_SECONDS) -> None:
