@@ -302,6 +302,14 @@ class _Reader:
         return identity(self.header)
 
 
+def density_of(header: Header) -> float | None:
+    """The density that *header* states, None when it states none that counts."""
+    value = header.values.get("density")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
 def identity(header: Header) -> str | None:
     """The id as it was typed, for `0123` and `2024-01-01` are names as well; None when there is none."""
     value = header.values.get("id")

@@ -97,6 +97,7 @@ def see_many(house: House, rows: Sequence[IndexedNote]) -> None:
             body=row.body_hash,
             streak=row.memory.streak if row.memory is not None else None,
             pinned=row.memory.pinned if row.memory is not None else None,
+            density=row.memory.density if row.memory is not None else None,
         )
         for row in rows
     ]

@@ -148,6 +148,17 @@ class Move:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Take exactly that version of the note away; it stays kept."""
+
+    path: str
+    before: Stored
+
+
+Edit = Put | Move | Remove
+
+
 class House:
     """The open palace. Its methods are what the verbs share; the verbs themselves are in their modules."""
 
@@ -167,6 +178,7 @@ class House:
         self.outside: dict[str, int] = {}
         self.quarrels: dict[str, Problem] = {}  # notes that another program and the keeper kept changing
         self.shelf = Shelf(self)
+        self.watcher: Callable[[], dict[str, object]] | None = None  # this process's, as it speaks of itself
 
     @classmethod
     def open(cls, root: Path, settings: PalaceSettings) -> House:
@@ -409,7 +421,16 @@ class House:
             after = replace(after, status=decision.after.status if stays else resting(after.layer))
         after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
-        return self.patched(note, text, {**changes, **extra})
+        return self.patched(note, text, {**changes, **self._rated_by_hand(note), **extra})
+
+    def _rated_by_hand(self, note: Note) -> dict[str, Value]:
+        """The day on which a person gave the note another density than the program last wrote (SPEC §2)."""
+        last = self.journal.last_known(note.id) if note.id else None
+        density = memories.density_of(note.header)
+        if last is None or last.density is None or density is None or density == last.density:
+            return {}
+        edited = datetime.fromtimestamp(note.stored.mark.mtime_ns / 1e9, UTC)
+        return {"rated_on": self.policy().today(min(edited, self.now())).isoformat()}
 
     def kept_up(self, note: Note, text: str) -> str:
         """*text* of *note*, about to be written for what is no use, with what a person did to the note.
@@ -484,13 +505,19 @@ class House:
 
     # -- changing ------------------------------------------------------------------------------------------
 
-    def perform(self, verb: str, edits: Sequence[Put | Move], *, why: str) -> None:
-        """Carry *edits* out as one journalled operation and feed the cache. The lock must be held."""
+    def perform(self, verb: str, edits: Sequence[Edit], *, why: str) -> str:
+        """Carry *edits* out as one journalled operation and feed the cache. The lock must be held.
+
+        The operation's id is returned.
+        """
         steps: list[Step] = []
         facts: list[NoteFact] = []
         for edit in edits:
             if edit.before is not None:
                 self.see_outside(edit.path, edit.before)
+            if isinstance(edit, Remove):
+                steps.append(Step(kind="remove", path=edit.path, before=edit.before.data))
+                continue
             if isinstance(edit, Move):
                 steps.append(
                     Step(kind="move", path=edit.path, to=edit.to, before=edit.before.data, after=edit.data)
@@ -509,7 +536,8 @@ class House:
             notes=tuple(facts),
         )
         held = operations.carry_out(self.vault, self.journal, self.versions, operation)
-        self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move)])
+        self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move | Remove)])
+        return operation.id
 
     def note_facts(self, path: str, data: bytes) -> list[NoteFact]:
         """What the journal is to know of the note *data* at *path*; nothing of a note without an id."""
@@ -525,7 +553,17 @@ class House:
             return []
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
         pinned = memories.means_pinned(header.values.get("pinned"))
-        return [NoteFact(id=known, path=path, body=body_hash(header.body), streak=whole, pinned=pinned)]
+        density = memories.density_of(header)
+        return [
+            NoteFact(
+                id=known,
+                path=path,
+                body=body_hash(header.body),
+                streak=whole,
+                pinned=pinned,
+                density=density,
+            )
+        ]
 
 
 def body_hash(body: str) -> str:

@@ -44,6 +44,7 @@ class NoteFact:
     body: str  # the hash of the body, as the services make it
     streak: int | None = None
     pinned: bool | None = None  # None: the record is older than this key
+    density: float | None = None  # likewise, or the note has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class LastWrite:
     path: str
     at: datetime
     pinned: bool | None = None
+    density: float | None = None
 
 
 def show(at: datetime) -> str:
@@ -171,13 +173,14 @@ def _trace(step: dict[str, object]) -> Trace:
 
 
 def _fact(note: dict[str, object]) -> NoteFact:
-    streak, pinned = note.get("streak"), note.get("pinned")
+    streak, pinned, density = note.get("streak"), note.get("pinned"), note.get("density")
     return NoteFact(
         id=str(note["id"]),
         path=str(note.get("path", "")),
         body=str(note.get("body", "")),
         streak=streak if isinstance(streak, int) else None,
         pinned=pinned if isinstance(pinned, bool) else None,
+        density=float(density) if isinstance(density, int | float) else None,
     )
 
 
@@ -187,7 +190,7 @@ def to_last_write(note: dict[str, object]) -> LastWrite | None:
         fact, at = _fact(note), _when(note["at"])
     except (KeyError, TypeError, ValueError):
         return None
-    return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned)
+    return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned, fact.density)
 
 
 def _when(text: object) -> datetime:
