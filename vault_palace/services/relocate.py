@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -39,12 +40,42 @@ class _Edited(Busy):
         self.paths = list(notes)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """The edits that take a note to another place, links kept, and what `Moved` tells of them."""
+
+    edits: tuple[Put | Move, ...]
+    rewritten: int
+    left: tuple[str, ...]
+
+
 def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) -> Moved:
     """Take *note* to the free place *to* with *text*, rewriting each link that would break (SPEC §3).
 
     One operation: all or nothing. A referrer that cannot be written is left and listed. `_Edited` when a
     person is at work in one: rewriting the paragraph they type in would lose their words (SPEC §6.3).
     """
+    course = plotted(house, note, to, text)
+    house.perform(verb, course.edits, why=why)
+    return Moved(path=to, rewritten=course.rewritten, left=course.left)
+
+
+def plotted(
+    house: House,
+    note: Note,
+    to: str,
+    text: str,
+    *,
+    look: Callable[[str], Note] | None = None,
+    wanted: Mapping[str, str] | None = None,
+) -> Course:
+    """What `carry` does, not yet done. *look* reads a note as it will be then, `house.look` if not given.
+
+    *wanted* are the texts that notes had before: where links have to be written, one whose links lead to the
+    same notes is taken as it stands.
+    """
+    look = look or house.look
+    wanted = wanted or {}
     try:
         finding.still_free(house, to, besides=note.path)
     except Exists as error:
@@ -59,14 +90,14 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
         done = links.rewritten(
             text, old_source=note.path, new_source=to, before=before, after=after, moved=moved
         )
-        text = done.text
+        text = _as_wanted(done.text, wanted.get(to), to, after)
         rewritten += done.changed
         left += _left(to, done)
         for path in house.shelf.referrers(note.path, to):
             if path == note.path:
                 continue
             try:
-                other = house.look(path)
+                other = look(path)
             except VaultError as error:
                 left.append(f"{path}: {error}")
                 continue
@@ -80,15 +111,25 @@ def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) 
                 left.append(f"{path}: {why_not}")
                 continue
             rewritten += done.changed
-            in_body = not done.text.endswith(other.header.body)
+            new = _as_wanted(done.text, wanted.get(path), path, after)
+            in_body = not new.endswith(other.header.body)
             if reason := quiet.attended(house, other, body=in_body):
                 edited[path] = reason
-            edits.append(Put(path=path, before=other.stored, data=kept_up(house, other, done.text)))
+            edits.append(Put(path=path, before=other.stored, data=kept_up(house, other, new)))
     if edited:
         raise _Edited(edited)
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
-    house.perform(verb, edits, why=why)
-    return Moved(path=to, rewritten=rewritten, left=tuple(left))
+    return Course(edits=tuple(edits), rewritten=rewritten, left=tuple(left))
+
+
+def _as_wanted(text: str, wanted: str | None, source: str, after: links.Resolver) -> str:
+    """*wanted* when its links, in the note *source*, lead where those of *text* lead; else *text*."""
+    if wanted is None or wanted == text:
+        return text
+    ends = [
+        [after.resolve(link.path, source) for link in links.scan(version).links] for version in (text, wanted)
+    ]
+    return wanted if ends[0] == ends[1] else text
 
 
 def hindrance(house: House, note: Note) -> str:
