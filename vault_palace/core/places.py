@@ -21,21 +21,22 @@ JOURNALS = f"{SYSTEM}/journal"
 _CONFLICT_STEMS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r".+ \(conflicted copy(?: [^()]*)?\)(?: \(\d+\))?",  # Obsidian Sync, ownCloud, Nextcloud
-        r".+ \([^()]*['’]s conflicted copy(?: [^()]*)?\)(?: \(\d+\))?",  # Dropbox, and the next
-        r".+ \((?:case|unicode encoding|selective sync|white ?space) conflict(?: \d+)?\)(?: \(\d+\))?",
-        r".+\.sync-conflict-\d{8}-\d{6}(?:-[0-9a-z]{7})?",  # Syncthing
-        r".+\.conflict(?:\.\d+)?",  # Resilio Sync
-        r".+_[a-z]{3}-\d{1,2}-\d{4}-\d{4}_conflict(?:\(\d+\))?",  # Synology Drive
+        r"(?P<stem>.+) \(conflicted copy(?: [^()]*)?\)(?: \(\d+\))?",  # Obsidian Sync, ownCloud, Nextcloud
+        r"(?P<stem>.+) \([^()]*['’]s conflicted copy(?: [^()]*)?\)(?: \(\d+\))?",  # Dropbox, and the next
+        r"(?P<stem>.+) \((?:case|unicode encoding|selective sync|white ?space) conflict(?: \d+)?\)(?: \(\d+\))?",  # noqa: E501
+        r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[0-9a-z]{7})?",  # Syncthing
+        r"(?P<stem>.+)\.conflict(?:\.\d+)?",  # Resilio Sync
+        r"(?P<stem>.+)_[a-z]{3}-\d{1,2}-\d{4}-\d{4}_conflict(?:\(\d+\))?",  # Synology Drive
         r"conflict-files-obsidian-git",  # the list that Obsidian Git opens; it goes away with the conflict
     )
 )
-_CONFLICT_NAME = re.compile(r".+\.md\.orig", re.IGNORECASE)  # git mergetool
+_CONFLICT_NAME = re.compile(r"(?P<name>.+\.md)\.orig", re.IGNORECASE)  # git mergetool
 
 # `N 2.md` (iCloud), `N (1).md` (Google Drive) and `N-HOST.md` (OneDrive) are good titles as well: these only
-# say where the original would be, and the same `id` in both decides.
+# say where the original would be, and the same `id` in both decides. `N 1` is how Obsidian itself calls the
+# copy that a person asks for: no sync tool begins to count there.
 _MAYBE_COPY = (
-    re.compile(r"(?P<stem>.+) \d{1,3}"),
+    re.compile(r"(?P<stem>.+) (?!1$)\d{1,3}"),
     re.compile(r"(?P<stem>.+) \(\d{1,3}\)"),
     re.compile(r"(?P<stem>.+)-[A-Za-z0-9][A-Za-z0-9_-]*"),
 )
@@ -78,6 +79,18 @@ def possible_originals(name: str) -> tuple[str, ...]:
             found.append(match["stem"] + extension)
             match = row.fullmatch(match["stem"]) if row is _MAYBE_COPY[-1] else None
     return tuple(found)
+
+
+def original_names(name: str) -> tuple[str, ...]:
+    """File names of which *name* is, or may be, a conflict copy, the likeliest first."""
+    if match := _CONFLICT_NAME.fullmatch(name):
+        return (match["name"],)
+    stem, extension = stem_and_extension(name)
+    for row in _CONFLICT_STEMS:
+        match = row.fullmatch(stem)
+        if match is not None:
+            return (match["stem"] + extension,) if "stem" in row.groupindex else ()
+    return possible_originals(name)
 
 
 def is_passing(name: str) -> bool:

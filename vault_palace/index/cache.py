@@ -193,6 +193,14 @@ class Cache:
         """The notes with this id, by path: more than one when a person or a sync tool copied a note."""
         return self._read(lambda db: sql.by_id(db, id))
 
+    def shared_ids(self) -> tuple[str, ...]:
+        """The ids that more than one note has."""
+        return self._read(sql.shared_ids)
+
+    def copies_by_name(self) -> tuple[str, ...]:
+        """The files that are no notes because a merge tool set a note aside, such as `Plan.md.orig`."""
+        return self._read(sql.set_aside)
+
     def by_name(self, name: str) -> tuple[IndexedNote, ...]:
         """The notes with this file name; if there are none, with this title; if there are none, alias."""
         return self._read(lambda db: sql.by_name(db, name))

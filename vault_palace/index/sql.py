@@ -272,6 +272,18 @@ def by_id(db: sqlite3.Connection, id: str) -> tuple[IndexedNote, ...]:
     return notes_where(db, "note.memory_id = ? AND note.memory_id <> ''", (text_column(id),))
 
 
+def shared_ids(db: sqlite3.Connection) -> tuple[str, ...]:
+    rows = db.execute(
+        "SELECT memory_id FROM note WHERE memory_id <> '' GROUP BY memory_id HAVING count(*) > 1"
+    )
+    return tuple(text_of_column(id) for (id,) in rows)
+
+
+def set_aside(db: sqlite3.Connection) -> tuple[str, ...]:
+    rows = db.execute("SELECT path FROM file WHERE path LIKE '%.md.orig' ORDER BY path")
+    return tuple(text_of_column(path) for (path,) in rows)
+
+
 def by_name(db: sqlite3.Connection, name: str) -> tuple[IndexedNote, ...]:
     """Notes called *name*: by file name; if there are none, by title; if there are none, by alias."""
     for rank in (0, 1, 2):

@@ -135,6 +135,7 @@ def paths_titled(house: House, title: str) -> list[str]:
     found = (
         shelf.paths_named(title) or shelf.paths_named(names.file_name(title)) or shelf.paths_aliased(title)
     )
+    found = [path for path in found if not shelf.is_copy(path)]
     memories_first = [path for path in found if places.kind(path) == "memory"]
     return memories_first or found
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,7 +22,7 @@ from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Layer, Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
 from vault_palace.index.graph import Graph
-from vault_palace.services import deeds
+from vault_palace.services import copies, deeds
 from vault_palace.storage.listing import Listing
 from vault_palace.storage.vault import Stored
 
@@ -62,6 +63,7 @@ class Shelf:
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
         self.lag = ""  # why the cache is behind, empty when it is not
         self.filling = ""  # how far the cache is, in words, while many notes are read
+        self._unjudged: set[str] = set()  # ids of which a note came, went or changed: who is a copy of whom?
 
     @property
     def cache(self) -> Cache:
@@ -224,6 +226,7 @@ class Shelf:
             self._know_names([*survey.files, *hidden])
         self._take_in(cache, [*changes.added, *changes.modified], survey.files)
         gone = self._let_go(cache, sorted(removed - hidden))
+        self._judge(cache)
         self._edition = edition
         if removed <= gone | hidden:
             self._marks = {**survey.files, **{path: known[path] for path in hidden}}
@@ -260,6 +263,7 @@ class Shelf:
                     resolver.remove(path)
         self._take_in(cache, [*changes.added, *changes.modified], found)
         gone = self._let_go(cache, sorted(removed))
+        self._judge(cache)
         if removed <= gone:
             self._marks = {**{path: mark for path, mark in known.items() if path not in gone}, **found}
 
@@ -334,7 +338,25 @@ class Shelf:
         if known is not None and known.fingerprint == stored.fingerprint:
             cache.put_file(path, stored.mark)
             return
-        cache.put(self.indexed(self.house.understand(path, stored, observe)))
+        note = self.indexed(self.house.understand(path, stored, observe))
+        self._doubt(note, known)
+        cache.put(note)
+
+    def _doubt(self, *notes: IndexedNote | None) -> None:
+        with self._guard:
+            self._unjudged.update(note.id for note in notes if note is not None and note.id)
+
+    def _judge(self, cache: Cache) -> None:
+        """Look again at who is a conflict copy, among the notes with an id of which something changed."""
+        with self._guard:
+            ids, self._unjudged = self._unjudged, set()
+        if not ids:
+            return
+        wrong = copies.misjudged(cache, ids)
+        with cache.batch():
+            for path in wrong:
+                with suppress(VaultError):  # gone meanwhile: the next comparison finds that
+                    cache.put(self.indexed(self.house.understand(path, self.house.vault.read(path))))
 
     def _let_go(self, cache: Cache, missing: Sequence[str]) -> set[str]:
         """Forget those of *missing* that are still missing after a moment, and return them."""
@@ -344,10 +366,14 @@ class Shelf:
         gone = {path for path in missing if not self.house.vault.exists(path)}
         with cache.batch():
             for path in sorted(gone):
-                cache.remove(path)
+                self._forget_note(cache, path)
         if len(gone) < len(missing):
             self._resolver = None
         return gone
+
+    def _forget_note(self, cache: Cache, path: str) -> None:
+        self._doubt(cache.get(path))
+        cache.remove(path)
 
     def feed(self, held: Mapping[str, Stored], gone: Iterable[str] = ()) -> None:
         """Take in what was just written. Trouble is remembered; the next refresh catches up."""
@@ -356,20 +382,24 @@ class Shelf:
             cache = self.cache
             with cache.batch():
                 for path in gone:
-                    cache.remove(path)
+                    self._forget_note(cache, path)
                 for path, stored in held.items():
                     mark = self.house.vault.mark(path) or stored.mark
                     fresh = Stored(stored.data, stored.fingerprint, mark)
-                    cache.put(self.indexed(self.house.understand(path, fresh)))
+                    known = cache.get(path)
+                    note = self.indexed(self.house.understand(path, fresh))
+                    self._doubt(note, known)
+                    cache.put(note)
                     marks[path] = mark
+            self._judge(cache)
         except VaultError as error:  # the cache's trouble, or the vault's: what was written stays written
             self.lag = str(error)
             self._marks = self._fresh_at = None
-        known = self._marks
-        if known is not None:
-            known.update(marks)
+        all_known = self._marks
+        if all_known is not None:
+            all_known.update(marks)
             for path in gone:
-                known.pop(path, None)
+                all_known.pop(path, None)
         with self._naming:
             resolver = self._resolver
             if resolver is not None:
@@ -456,6 +486,14 @@ class Shelf:
         return [
             path for path in found if places.kind(path) != "conflict" and names.key(_stem(path)) == wanted
         ]
+
+    def is_copy(self, path: str) -> bool:
+        """Whether the file at *path* is a conflict copy, by its name or by what the cache knows of its id."""
+        name = path.rpartition("/")[2]
+        if places.kind(path) == "conflict" or not places.possible_originals(name):
+            return places.kind(path) == "conflict"
+        note = self.ask(lambda cache: cache.get(path))
+        return note is not None and note.kind == "conflict"
 
     def paths_aliased(self, title: str) -> list[str]:
         """The notes that have *title* as title or alias, when no file has that name."""
@@ -598,13 +636,14 @@ class Shelf:
         """What is wrong with the notes as the cache knows them: values, names, ids, links, copies."""
         notes = self.ask(lambda cache: cache.notes())
         found = [*self.ask(lambda cache: cache.problems()), *self.strays, *self.doubts]
+        for copy in copies.copies(self.house):
+            of = f" of {copy.main}" if copy.main else ""
+            message = f"A sync tool's conflict copy{of}; it is no memory until you resolve it or rename it."
+            found.append(Problem(path=copy.path, line=0, code="conflict_copy", message=message))
         by_id: dict[str, list[str]] = defaultdict(list)
         by_name: dict[str, list[str]] = defaultdict(list)
         for note in notes:
-            if note.kind == "conflict":
-                message = "A sync tool's conflict copy; it is no memory until you merge or rename it."
-                found.append(Problem(path=note.path, line=0, code="conflict_copy", message=message))
-            elif note.kind in ("memory", "archived"):
+            if note.kind in ("memory", "archived"):
                 by_name[names.key(note.stem)].append(note.path)
                 if note.id:
                     by_id[note.id].append(note.path)
