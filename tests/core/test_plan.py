@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.core.memories import NOON, POLICY, carried_out, later, links_of, memories, memory
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Memory, Plan, Status
 from vault_palace.core.policy import Policy
-from vault_palace.core.rules import archive, decide, plan
+from vault_palace.core.rules import archive, brake, decide, forecast, plan, recount
+from vault_palace.core.rules import leaving as leaving_of
 
 SHALLOW, SEDIMENT = Layer.SHALLOW, Layer.SEDIMENT
 Links = Mapping[str, Sequence[str]]
@@ -365,3 +366,101 @@ def test_a_note_held_back_one_by_one_is_as_the_held_plan_leaves_it(note: Memory,
     made = by_path(plan([note, *crowd], linked, NOON, POLICY))
 
     assert decide(note, backlinks, NOON, POLICY, hold=True) == made[note.path]
+
+
+# -- a plan's archives from few notes -----------------------------------------------------------------------
+
+
+def few(
+    stored: Sequence[Memory], linked: Links, days: int, *, asked: list[str] | None = None
+) -> tuple[Decision, ...]:
+    """What `leaving` makes of the notes whose stored dates say that they may be due after *days*."""
+    notes = {note.path: note for note in stored}
+    last = POLICY.today(later(days))
+    due = {
+        note.path: note
+        for note in stored
+        if note.layer is not Layer.BEDROCK
+        and (
+            (note.decays_on is None and note.rises_on is None)
+            or any(day is not None and day <= last for day in (note.decays_on, note.rises_on))
+        )
+    }
+
+    def look(paths: Collection[str]) -> dict[str, Memory]:
+        if asked is not None:
+            asked.extend(paths)
+        return {path: notes[path] for path in paths if path in notes}
+
+    return leaving_of(
+        due,
+        later(days),
+        POLICY,
+        sources=lambda path: {source for source in linked.get(path, ()) if source in notes},
+        targets=lambda source: {path for path, sources in linked.items() if source in sources},
+        look=look,
+    )
+
+
+def in_step(notes: Sequence[Memory], linked: Links) -> list[Memory]:
+    """The notes with their links counted and their dates written, as a keeper leaves them."""
+    paths = {note.path for note in notes}
+    counted = [(note, len(set(linked.get(note.path, ())) & paths - {note.path})) for note in notes]
+    return [forecast(recount(note, count), count, NOON, POLICY) for note, count in counted]
+
+
+@given(vault=vaults(), days=st.integers(0, 400))
+def test_the_few_notes_that_may_be_due_tell_all_that_leaves(
+    vault: tuple[list[Memory], dict[str, list[str]]], days: int
+) -> None:
+    notes, linked = vault
+    stored = in_step(notes, linked)
+
+    whole = plan(stored, linked, later(days), POLICY, force=True)
+
+    found = few(stored, linked, days)
+    assert [(one.path, one.after) for one in found] == [
+        (one.path, one.after) for one in whole.decisions if one.to == ARCHIVE
+    ]
+
+
+def test_what_only_a_leaving_note_held_is_found_although_its_day_is_later() -> None:
+    holder = memory(path="01_Shallow/holder.md", idle=7)
+    held = memory(path="01_Shallow/held.md", idle=7)
+    linked = {held.path: [holder.path]}
+    stored = in_step([holder, held], linked)
+
+    found = few(stored, linked, 0)
+
+    assert stored[1].decays_on is not None
+    assert stored[1].decays_on > POLICY.today(NOON)
+    assert [one.path for one in found] == [held.path, holder.path]
+
+
+def test_of_notes_that_are_not_due_none_is_asked_for() -> None:
+    asked: list[str] = []
+    notes = named(50, memory(idle=2))
+    linked = {note.path: [notes[0].path] for note in notes}
+
+    found = few(in_step(notes, linked), linked, 1, asked=asked)
+
+    assert (found, asked) == ((), [])
+
+
+@pytest.mark.parametrize(
+    ("due", "total", "silent", "words"),
+    [
+        (0, 0, 400, ""),
+        (20, 20, None, ""),
+        (21, 84, None, ""),
+        (21, 83, None, "21 of 83 notes are due for the archive, more than 20 and more than 25% of all"),
+        (1, 90, 6, ""),
+        (1, 90, 7, "1 of 90 notes are due for the archive, but nobody touched any memory for 7 days"),
+        (4, 4, 0, ""),
+        (5, 10, 0, ""),
+        (5, 9, 0, "5 of 9 notes are due for the archive, more than half"),
+        (5, 9, None, ""),
+    ],
+)
+def test_a_brake_is_told_from_counts_alone(due: int, total: int, silent: int | None, words: str) -> None:
+    assert brake(due, total, POLICY, silent_days=silent) == words

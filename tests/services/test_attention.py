@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.services.conftest import Clock, OpenPalace
 from vault_palace.core import frontmatter
 from vault_palace.services import attention, quiet
-from vault_palace.services.attention import Attention, Workspace, became_open, read_workspace
+from vault_palace.services.attention import Attention, Workspace, became_open, count_openings, read_workspace
 from vault_palace.services.palace import Palace
 from vault_palace.storage.vault import Vault
 
@@ -241,16 +241,16 @@ def test_opening_a_memory_is_one_use_a_day(palace: Palace, vault: Path, clock: C
     palace.write("x", title="a")
     watched = Attention(palace.house)
     save(vault, workspace(B, active=B), clock.at)
-    quiet.count_openings(palace.house, watched)
+    count_openings(palace.house, watched)
     clock.turn(days=2)
     save(vault, workspace(A, active=A, recent=(B,)), clock.at)
 
-    counted = quiet.count_openings(palace.house, watched)
+    counted = count_openings(palace.house, watched)
     for hour in range(5):  # to and fro
         clock.turn(hours=1)
         shown = (B, A) if hour % 2 else (A, B)
         save(vault, workspace(A, B, active=shown[0], recent=(shown[1],)), clock.at)
-        quiet.count_openings(palace.house, watched)
+        count_openings(palace.house, watched)
 
     assert counted == (A,)
     found = properties(vault, A)
@@ -262,11 +262,11 @@ def test_a_note_left_open_for_weeks_is_used_once(palace: Palace, vault: Path, cl
     path = "03_Bedrock/a.md"
     watched = Attention(palace.house)
     save(vault, workspace(B, active=B), clock.at)
-    quiet.count_openings(palace.house, watched)
+    count_openings(palace.house, watched)
     clock.turn(days=1)
     for _ in range(20):
         save(vault, workspace(path, active=path, recent=(B,)), clock.at)
-        quiet.count_openings(palace.house, watched)
+        count_openings(palace.house, watched)
         clock.turn(days=1)
 
     assert properties(vault, path)["last_touched"] == "2031-03-02T12:00:00"
@@ -278,7 +278,7 @@ def test_the_first_look_ever_counts_nothing(palace: Palace, vault: Path, clock: 
     before = (vault / A).read_bytes()
     save(vault, workspace(A, active=A, recent=(A, B)), clock.at)
 
-    assert quiet.count_openings(palace.house, Attention(palace.house)) == ()
+    assert count_openings(palace.house, Attention(palace.house)) == ()
     assert (vault / A).read_bytes() == before
 
 
@@ -292,8 +292,8 @@ def test_what_was_opened_while_nobody_kept_the_vault_counts_on_its_day(
     save(vault, workspace(A, active=A, recent=(B,)), clock.at)
     clock.turn(days=2)
 
-    opened = quiet.count_openings(palace.house, Attention(palace.house))  # another keeper
-    again = quiet.count_openings(palace.house, Attention(palace.house))
+    opened = count_openings(palace.house, Attention(palace.house))  # another keeper
+    again = count_openings(palace.house, Attention(palace.house))
 
     assert (opened, again) == ((A,), ())
     assert properties(vault, A)["last_touched"] == "2031-03-04T12:00:00"
@@ -394,7 +394,7 @@ def test_only_memories_in_the_layers_are_used(palace: Palace, vault: Path, note:
     for path in others:
         save(vault, workspace(path, active=path), clock.at)
 
-        assert quiet.count_openings(palace.house, watched) == ()
+        assert count_openings(palace.house, watched) == ()
 
     assert {path: (vault / path).read_bytes() for path in others[:-1]} == before
 
@@ -458,7 +458,7 @@ def test_an_opened_note_that_a_person_types_in_is_touched_once_it_is_quiet(
     typed = (vault / A).read_bytes()
     save(vault, workspace(A, active=A), clock.at)
 
-    quiet.count_openings(palace.house, watched)
+    count_openings(palace.house, watched)
     at_once = (vault / A).read_bytes()
     clock.turn(hours=1)
     quiet.flush_touches(palace.house)

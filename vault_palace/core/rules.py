@@ -38,10 +38,12 @@ __all__ = [
     "Row",
     "archive",
     "arrive",
+    "brake",
     "decide",
     "dragged",
     "forecast",
     "idle",
+    "leaving",
     "move_to",
     "plan",
     "recount",
@@ -363,11 +365,17 @@ def plan(
         for path in notes
     }
     due = _fixpoint(notes, sources, now, policy, days_threshold)
-    leaving = [decision for decision in due.values() if decision.to == ARCHIVE]
-    brake = "" if force else _brake(len(leaving), notes.values(), now, policy, automatic)
+    going = [decision for decision in due.values() if decision.to == ARCHIVE]
+    held = ""
+    if going and not force:
+        silent = None
+        if automatic:
+            last = max(memory.last_touched for memory in notes.values()).date()
+            silent = days_between(last, policy.today(now))
+        held = brake(len(going), len(notes), policy, silent_days=silent)
     waiting: list[Decision] = []
-    if brake:
-        waiting = leaving
+    if held:
+        waiting = going
         due = {
             path: _judge(memory, len(sources[path]), now, policy, _STAYING, days_threshold)
             for path, memory in notes.items()
@@ -375,7 +383,7 @@ def plan(
     return Plan(
         decisions=tuple(_foretold(due[path], now, policy) for path in sorted(due)),
         waiting=tuple(sorted(waiting, key=lambda decision: decision.path)),
-        brake=brake,
+        brake=held,
     )
 
 
@@ -410,20 +418,56 @@ def _fixpoint(
     return decisions
 
 
-def _brake(leaving: int, memories: Collection[Memory], now: datetime, policy: Policy, automatic: bool) -> str:
-    """Why this run's archives wait, in words; empty when they do not."""
-    if not leaving:
+def leaving(
+    due: Mapping[str, Memory],
+    now: datetime,
+    policy: Policy,
+    *,
+    sources: Callable[[str], Collection[str]],
+    targets: Callable[[str], Collection[str]],
+    look: Callable[[Collection[str]], Mapping[str, Memory]],
+) -> tuple[Decision, ...]:
+    """The archives that `plan` with force makes, worked out from few notes of a large vault, sorted by path.
+
+    *due* holds the notes of the layers that may leave by themselves; *sources* names the memories whose links
+    to a note count, *targets* the notes that a note links to, and *look* gives those of them that are
+    memories: what only a leaving note held is asked for too.
+    """
+    notes = dict(due)
+    found: dict[str, Decision] = {}
+    left: set[str] = set()
+    open_paths: Collection[str] = notes
+    while open_paths:
+        gone = set()
+        for path in open_paths:
+            counted = len(set(sources(path)) - left - {path})
+            decision = _judge(notes[path], counted, now, policy, ROWS, None)
+            if decision.to == ARCHIVE:
+                found[path] = decision
+                gone.add(path)
+        left |= gone
+        reached = {target for path in gone for target in targets(path)} - left
+        notes.update(look(reached - notes.keys()))
+        open_paths = reached & notes.keys()
+    return tuple(found[path] for path in sorted(found))
+
+
+def brake(due: int, total: int, policy: Policy, *, silent_days: int | None = None) -> str:
+    """Why a run lets none of *due* notes go, of *total* in the layers, in words; empty when it lets them go.
+
+    *silent_days* is for how long nobody touched any memory; None for a run that someone asked for.
+    """
+    if not due:
         return ""
-    total = len(memories)
-    due = f"{leaving} of {total} notes are due for the archive"
-    if leaving > FEW_ARCHIVES and leaving > policy.max_archive_share * total:
-        return f"{due}, more than {FEW_ARCHIVES} and more than {policy.max_archive_share:.0%} of all"
-    if automatic:
-        silent = days_between(max(memory.last_touched for memory in memories).date(), policy.today(now))
-        if silent >= SILENT_DAYS:
-            return f"{due}, but nobody touched any memory for {_days(silent)}"
-        if leaving >= FEW_DUE and leaving * 2 > total:
-            return f"{due}, more than half"
+    what = f"{due} of {total} notes are due for the archive"
+    if due > FEW_ARCHIVES and due > policy.max_archive_share * total:
+        return f"{what}, more than {FEW_ARCHIVES} and more than {policy.max_archive_share:.0%} of all"
+    if silent_days is None:
+        return ""
+    if silent_days >= SILENT_DAYS:
+        return f"{what}, but nobody touched any memory for {_days(silent_days)}"
+    if due >= FEW_DUE and due * 2 > total:
+        return f"{what}, more than half"
     return ""
 
 

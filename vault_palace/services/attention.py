@@ -262,6 +262,23 @@ class Attention:
             files.write_state(prepare_state(self.house.vault) / STATE_FILE, data)
 
 
+def count_openings(house: House, attention: Attention) -> tuple[str, ...]:
+    """Count a use of each memory that a person opened in Obsidian since the last look, and name them.
+
+    Whatever else was opened counts nothing. It never fails: a use is not worth an error.
+    """
+    from vault_palace.services import quiet  # which asks this module what is open
+
+    counted: list[str] = []
+    for path, at in attention.openings():
+        with suppress(VaultError):
+            note = house.look(path)
+            if note.memory is not None and note.kind == "memory":
+                quiet.touch(house, note, at)
+                counted.append(path)
+    return tuple(counted)
+
+
 def _mark(vault: Vault, name: str) -> Mark | None:
     try:
         return vault.mark(name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from vault_palace.core import rules
 from vault_palace.core.errors import Busy, Conflict, LockTimeout, NotFound, VaultError
-from vault_palace.services.attention import Attention, open_notes, seconds_since
+from vault_palace.services.attention import open_notes, seconds_since
 from vault_palace.services.house import House, Note, Put
 
 # How long a command waits for a note that keeps changing, and how often it looks (SPEC §6.3).
@@ -87,21 +86,6 @@ def touch(house: House, note: Note, at: datetime | None = None) -> None:
         if at is None or waiting is None or waiting < at:
             house.touches[note.path] = at or house.now()
     flush_touches(house)
-
-
-def count_openings(house: House, attention: Attention) -> tuple[str, ...]:
-    """Count a use of each memory that a person opened in Obsidian since the last look, and name them.
-
-    Whatever else was opened counts nothing. It never fails: a use is not worth an error.
-    """
-    counted: list[str] = []
-    for path, at in attention.openings():
-        with suppress(VaultError):
-            note = house.look(path)
-            if note.memory is not None and note.kind == "memory":
-                touch(house, note, at)
-                counted.append(path)
-    return tuple(counted)
 
 
 def flush_touches(house: House, patience: float = TOUCH_SECONDS) -> None:

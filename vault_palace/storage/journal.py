@@ -37,6 +37,7 @@ from vault_palace.storage.records import (
     to_last_write,
     to_line,
     to_record,
+    to_time,
 )
 from vault_palace.storage.vault import Vault
 
@@ -44,6 +45,7 @@ _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAIL_CHECK = 512
 RECENT = 400  # operations that `recent` tells of
 _BOM = b"\xef\xbb\xbf"
+TIMED = frozenset({"metabolize"})  # verbs of which every time is at hand
 OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
 
 
@@ -155,6 +157,14 @@ class Journal:
             self._refresh_all()
             found = [entry for reader in self._readers.values() for entry in reader.recent()]
         return sorted(found, key=lambda entry: (entry.at, entry.machine))[-RECENT:]
+
+    def times(self, verb: str, since: datetime) -> list[datetime]:
+        """When operations of *verb*, one of `TIMED`, were begun on any machine, from *since* on; cheap."""
+        with self._guard:
+            self._refresh_all()
+            begun = [at for reader in self._readers.values() for at in reader.times.get(verb, ())]
+        first = show(since)
+        return sorted(filter(None, (to_time(at) for at in begun if at >= first)))
 
     def accounts_for(self, fingerprint: str) -> bool:
         """Whether some journal names these bytes as before or after a change: then no person made them."""
@@ -294,6 +304,7 @@ class _Reader:
         self.hashes: set[str] = set()
         self.ops: set[str] = set()
         self.history: dict[str, dict[str, object]] = {}
+        self.times: dict[str, list[str]] = {}  # of each verb in `TIMED`
         self.newest: OrderedDict[str, dict[str, object]] = OrderedDict()
         self.problems: list[Problem] = []
         self.trouble: VaultError | None = None  # why it cannot be read
@@ -406,6 +417,9 @@ class _Reader:
                 self.known[note["id"]] = {**note, "at": at}
         except (AttributeError, KeyError, TypeError):
             return False
+        verb = record.get("verb")
+        if isinstance(verb, str) and verb in TIMED:
+            self.times.setdefault(verb, []).append(at)
         if self._keeps_history:
             self.history[op] = record
         self.open[op] = self.newest[op] = record

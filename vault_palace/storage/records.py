@@ -193,6 +193,14 @@ def to_last_write(note: dict[str, object]) -> LastWrite | None:
     return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned, fact.density)
 
 
+def to_time(text: str) -> datetime | None:
+    """A record's time; None when it cannot be read."""
+    try:
+        return _when(text)
+    except ValueError:
+        return None
+
+
 def _when(text: object) -> datetime:
     at = datetime.fromisoformat(str(text))
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
