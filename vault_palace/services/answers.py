@@ -178,6 +178,7 @@ class StatusAnswer(TypedDict):
     version: str
     mode: str
     timezone: str
+    watch: dict[str, object]  # mode (events, polling, away, off), keeper, holder, steps, trouble
     layers: dict[str, int]
     archived: int
     decaying_soon: list[DecisionAnswer]
@@ -194,6 +195,7 @@ class ReindexAnswer(TypedDict):
     index: str
     problem_count: int
 
+    watch: dict[str, object]
 
 class InitFile(TypedDict):
     path: str

@@ -22,6 +22,7 @@ from vault_palace.services.answers import (
 )
 from vault_palace.services.house import REDO, House, Put
 from vault_palace.services.metabolize import shown as decided
+from vault_palace.storage.lease import Lease
 from vault_palace.storage.operations import open_operations
 
 MAP_TOKENS = 6_000
@@ -133,12 +134,11 @@ def _leaving(house: House) -> tuple[list[DecisionAnswer], list[DecisionAnswer]]:
     return [decided(one) for one in waiting[:SHOWN]], [decided(one) for one in due[:SHOWN]]
 
 
-def _can_leave(memory: Memory, last: date) -> bool:
-    if memory.pinned or memory.layer is Layer.BEDROCK or memory.density is None or memory.streak is None:
-        return False
-    if memory.decays_on is None:
-        return memory.rises_on is None
-    return memory.decays_on <= last
+def watching(house: House) -> dict[str, object]:
+    """How this process learns of changes, and who keeps the vault; a single command watches nothing."""
+    if house.watcher is not None:
+        return house.watcher()
+    return {"mode": "off", "keeper": False, "holder": Lease(house.vault).holder()}
 
 
 def shown(problem: Problem) -> ProblemAnswer:
@@ -153,6 +153,7 @@ def health(house: House) -> HealthAnswer:
     waiting: list[DecisionAnswer] = []
     tomorrow: list[DecisionAnswer] = []
     try:
+        watch=watching(house),
         found = check(house)
         waiting, tomorrow = _leaving(house)
     except VaultError as error:
@@ -201,6 +202,7 @@ def status(house: House) -> StatusAnswer:
                     DecisionAnswer(
                         path=path, to=memory.rises_to.value, rule="forecast", reason=f"rises on {when}"
                     ),
+        watch=watching(house),
                 )
             )
     in_order = lambda pair: (pair[0], pair[1]["path"])  # noqa: E731

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from vault_palace.core.errors import InvalidArguments
 
@@ -23,7 +23,11 @@ APP = "vault-palace"
 VAULT = "VAULT_PALACE_VAULT"
 CACHE_DIR = "VAULT_PALACE_CACHE_DIR"
 STATE_DIR = "VAULT_PALACE_STATE_DIR"
+WATCH = "VAULT_PALACE_WATCH"
 SEDIMENT_ROOT = "SEDIMENT_PROJECT_ROOT"
+
+# How a process learns of changes: events if they arrive, else by the clock; or as chosen.
+WATCH_MODES: tuple[Literal["auto", "events", "poll", "off"], ...] = ("auto", "events", "poll", "off")
 
 # Sediment Palace's names for the longest arguments, kept so that its set-ups go on working: variable,
 # limit. It had two for queries; where both are set, the smaller one counts.
@@ -46,6 +50,7 @@ class Settings:
     session: str
     limits: Mapping[str, int] = field(default_factory=dict)
     read_only: bool = False
+    watch: Literal["auto", "events", "poll", "off"] = "auto"
 
     def for_palace(self) -> PalaceSettings:
         """The same for the services."""
@@ -94,6 +99,17 @@ def read_settings(
         session=f"{surface}-{secrets.token_hex(4)}",
         limits=_limits(env),
         read_only=read_only,
+        watch=_watch(env),
+    )
+
+
+def _watch(env: Mapping[str, str]) -> Literal["auto", "events", "poll", "off"]:
+    text = env.get(WATCH, "").strip().lower() or "auto"
+    for mode in WATCH_MODES:
+        if text == mode:
+            return mode
+    raise InvalidArguments(
+        f"{WATCH} is none of {', '.join(WATCH_MODES)}.", hint="Mend or unset it.", argument=WATCH
     )
 
 

@@ -189,6 +189,7 @@ class FakePalace:
             vault="/vault",
             mode="palace",
             index={"state": "ready", "notes": 3},
+            watch={"mode": "events", "keeper": False, "holder": "process 7 on desk"},
             problems=self.problems,
             problem_count=len(self.problems),
             waiting=[],

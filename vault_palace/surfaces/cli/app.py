@@ -165,6 +165,35 @@ def serve(
 
 
 @app.command()
+def watch(
+    poll: Annotated[
+        bool, typer.Option("--poll", help="Compare by the clock instead of waiting to be told of changes.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look at everything once, wait for what is due soon, and end.")
+    ] = False,
+    vault: Vault = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document a line.")] = False,
+) -> int:
+    """Keep properties, links, index note and ages in step with what people do, until Ctrl-C.
+
+    Every `serve` does the same inside; of all processes on a vault one is the keeper, another takes over
+    when it ends. Without _System/Policy.md nothing is written.
+    """
+    from vault_palace.surfaces import config
+    from vault_palace.surfaces.cli import watching
+
+    screen = Screen.open(as_json=as_json)
+    settings = config.read_settings(vault, surface="cli")
+    with opened(vault) as palace:
+        if once:
+            watching.watch_once(palace, screen)
+        else:
+            watching.watch(palace, settings, screen, poll=poll)
+    return 0
+
+
+@app.command()
 def write(
     content: Annotated[str, typer.Argument(help="The text in Markdown; - reads it from standard input.")],
     title: Annotated[str | None, typer.Option("--title", help="Names the file; adds no heading.")] = None,

@@ -224,6 +224,8 @@ def problems(rows: Sequence[ProblemAnswer]) -> list[Block]:
     if not rows:
         return [Says("No problems found.", GOOD)]
     said: list[Block] = [
+    keeper = answer["watch"]["holder"]
+    said.append(Says(f"Keeper: {keeper}" if keeper else "Keeper: none (vault-palace watch)", FAINT))
         Says(f"{row['path']}:{row['line']}: {row['code']}: {row['message']}") for row in rows
     ]
     count = len(rows)

@@ -251,7 +251,7 @@ def health(answer: Answer) -> str:
     index = ", ".join(f"{key} {line(value)}" for key, value in answer["index"].items() if value != "")
     return _lines(
         f"{answer['service']} {answer['version']}: {answer['status']}. Vault {answer['vault']} "
-        f"({answer['mode']}). Index: {index or 'none'}.",
+        f"({answer['mode']}). Index: {index or 'none'}. Watcher: {_watch(answer['watch'])}.",
         f"{_count(answer['problem_count'], 'problem')}{f' ({DATA}):' if answer['problems'] else '.'}",
         [
             f"- {line(item['path'])}{':' + str(item['line']) if item['line'] else ''} "
@@ -264,6 +264,12 @@ def health(answer: Answer) -> str:
             for item in answer["tomorrow"]
         ],
     )
+
+
+def _watch(facts: Mapping[str, object]) -> str:
+    keeper = "this server" if facts["keeper"] else line(facts["holder"]) or "nobody"
+    trouble = facts.get("trouble", "")
+    return f"{facts['mode']}, kept by {keeper}{f' ({line(trouble)})' if trouble else ''}"
 
 
 def metrics(answer: Answer) -> str:

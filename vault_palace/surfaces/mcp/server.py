@@ -48,10 +48,12 @@ from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
+    from vault_palace.surfaces.watcher import Watch
 
 logger = logging.getLogger(__name__)
 
 INTERNAL = "internal"
+KEEPER = "keeper"  # the row of the keeper's steps in the metrics
 OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
 SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
 PROGRESS_SECONDS = 0.1  # at most one progress message in this time, and one at the end
@@ -66,8 +68,12 @@ class Door:
     a disk that was away comes back.
     """
 
-    def __init__(self, open_palace: Callable[[], Palace]) -> None:
+    def __init__(
+        self, open_palace: Callable[[], Palace], watch: Callable[[Palace], Watch] | None = None
+    ) -> None:
         self._open = open_palace
+        self._begin_watch = watch
+        self._watch: Watch | None = None
         self._lock = threading.Lock()
         self._opening: Future[Palace] | None = None
         self._closed = False
@@ -97,15 +103,25 @@ class Door:
         if opening is None or closed:
             return
         try:
-            opening.result(OPENING_SECONDS).close()
+            palace = opening.result(OPENING_SECONDS)
+            with self._lock:
+                watch, self._watch = self._watch, None
+            if watch is not None:
+                watch.stop()  # first: it asks the palace until the end
+            palace.close()
         except Exception:
             logger.debug("The palace was not open at the end.", exc_info=True)
 
     def _run(self, opening: Future[Palace]) -> None:
         try:
-            opening.set_result(self._open())
+            palace = self._open()
         except BaseException as error:  # noqa: BLE001 - whoever waits for the palace gets it
             opening.set_exception(error)
+            return
+        opening.set_result(palace)
+        with self._lock:
+            if self._begin_watch is not None and not self._closed:
+                self._watch = self._begin_watch(palace)
 
 
 class Desk:
@@ -115,7 +131,7 @@ class Desk:
         self.door = door
         self.read_only = read_only
         self.tools = tools.catalogue()
-        self.metrics = Metrics(tuple(self.tools))
+        self.metrics = Metrics((*self.tools, KEEPER))
         self.stopping = threading.Event()
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -329,7 +345,8 @@ def serve(settings: Settings) -> int:
     except VaultError as error:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
-    desk = Desk(Door(partial(_open, settings)), read_only=settings.read_only)
+    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk.metrics))
+    desk = Desk(door, read_only=settings.read_only)
     wire = Wire(*claim_standard_streams())
     ended_by: list[int] = []
     try:
@@ -349,3 +366,12 @@ def _open(settings: Settings) -> Palace:
     from vault_palace.services.palace import Palace
 
     return Palace.open(settings.root, settings=settings.for_palace())
+
+
+def _watch(palace: Palace, settings: Settings, metrics: Metrics) -> Watch:
+    """The watcher of an open palace, begun; it is the vault's keeper while no other process is."""
+    from vault_palace.surfaces.watcher import Watch
+
+    watch = Watch(palace.house, how=settings.watch, record=partial(metrics.record, KEEPER))
+    watch.start()
+    return watch
