@@ -2,13 +2,57 @@
 
 Events only wake it. What it finds is told by state: the notes on disk, the journals' facts and the cache; so
 lost, doubled or reordered events, its own writes and times when nobody kept the vault cost nothing (SPEC §7).
+It gives way to whoever types, and writes nothing where there is no `_System/Policy.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import logging
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
+from vault_palace.core import places
+from vault_palace.core.errors import Busy, LockTimeout, NoteChanged, NotFound, StorageFailed, VaultError
+from vault_palace.core.model import POLICY_NOTE, Problem
+from vault_palace.index.cache import IndexedNote
+from vault_palace.index.graph import Graph
+from vault_palace.services import attention, deeds, quiet, upkeep
 from vault_palace.services.house import House
+from vault_palace.services.trail import NOTES, Found, Known, Trail
+
+logger = logging.getLogger(__name__)
+
+# TEMPORARY while the parts are being written
+from typing import Any  # noqa: E402
+import importlib  # noqa: E402
+
+
+def _part(name: str) -> Any:
+    try:
+        return importlib.import_module(f"vault_palace.services.{name}")
+    except ImportError:
+        return None
+
+
+ageing: Any = _part("ageing")
+journalnote: Any = _part("journalnote")
+mapping: Any = _part("mapping")
+stale: Any = _part("stale")
+
+SLICE = 200  # notes that are written to in one step; the rest waits for the next one, which comes at once
+KEPT_SLICE = 300  # notes whose version is looked after in one step
+ALL_AT_ONCE = 500  # from so many notes on, the cache is asked once for all
+BULK = (
+    20  # so many texts changed within `BULK_WINDOW` are a tool's doing, such as a checkout; no one read them
+)
+BULK_WINDOW = timedelta(seconds=10)
+COPY_SECONDS = 5.0  # a copy may be half of a move between disks: its original goes within this
+ROUNDS, ROUND_WINDOW = 5, timedelta(minutes=10)  # the brake: writes to one note, in answer to others' writes
+AGAIN = 1.0  # seconds until what could not be done now is tried again
+MAP_PAUSE, JOURNAL_PAUSE = 0.25, 20.0  # seconds between two renewals of what is generated
+MAP_SHARE = 5  # a renewal that took long is not repeated for so many times as long
 
 
 def never() -> bool:
@@ -16,15 +60,479 @@ def never() -> bool:
     return False
 
 
+@dataclass(slots=True)
+class _Due:
+    """What one note waits for."""
+
+    at: datetime
+    deeds: dict[str, str] = field(default_factory=dict)  # verb -> why, to be put on record when it is done
+    twin_of: str = ""
+    changed: datetime | None = None  # when a person was last seen to change it
+
+
 class Keeper:
-    """What one process does for the vault while it holds the lease; `step` is called by one thread."""
+    """What one process does for the vault while it holds the lease. Its methods belong to one thread."""
 
     def __init__(self, house: House) -> None:
         self.house = house
+        self.trail = Trail()
+        self._due: dict[str, _Due] = {}
+        self._moves: dict[str, str] = {}  # old path -> new path, until the links to them are looked after
+        self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
+        self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
+        self._backlinks: dict[str, int] = {}  # as the notes hold them, where not none
+        self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
+        self._rounds: dict[str, deque[datetime]] = defaultdict(deque)
+        self._unkept: dict[str, str] = {}  # path -> fingerprint of versions to look after
+        self._attention = attention.Attention(house)
+        self._stale: Any = stale.Overwritten(house) if stale else None
+        self._policy: object = None
+        self._policy_changed = False
+        self._recount = True
+        self._map_dirty = self._journal_dirty = True
+        self._map_at = self._journal_at = self._pruned_on = self._day = None  # type: ignore[assignment]
+        self._map_at: datetime | None
+        self._journal_at: datetime | None
+        self._pruned_on: date | None
+        self._day: date | None
 
-    def step(
-        self, paths: Collection[str] | None = None, *, stop: Callable[[], bool] = never
-    ) -> float | None:
-        """Look at *paths* (None: at everything), do what is due, and say in how many seconds more is."""
-        self.house.shelf.refresh(if_older=0)
+    # -- the one step --------------------------------------------------------------------------------------
+
+    def step(self, paths: Collection[str] | None = None, *, stop: Callable[[], bool] = never) -> float | None:
+        """Look at *paths* (None: at everything), do what is due, and say in how many seconds more is.
+
+        One thing that cannot be done now hinders nothing else. None: nothing waits but changes to come.
+        """
+        house = self.house
+        try:
+            house.present()
+            if not self.may_write():
+                self._only_look(paths)
+                return None
+            self._look(paths)
+        except VaultError as error:
+            logger.info("The vault cannot be looked at: %s", error)
+            return AGAIN * 5
+        if house.shelf.doubts:
+            return None  # nothing is believed, nothing is written; the next look at everything may differ
+        waits: list[float | None] = []
+        for act in (
+            self._keep_up,
+            self._follow_links,
+            self._count_openings,
+            self._keep_versions,
+            self._renew_map,
+            self._renew_journal,
+            self._age,
+            self._prune,
+        ):
+            if stop():
+                break
+            try:
+                waits.append(act(stop))
+            except VaultError as error:
+                logger.info("%s waits: %s", act.__name__, error)
+                waits.append(AGAIN)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def may_write(self) -> bool:
+        """Whether there is anything for a keeper to write here: not read-only, and a palace after `init`."""
+        return not self.house.read_only() and self.house.vault.exists(POLICY_NOTE)
+
+    def pending(self) -> int:
+        """How many notes wait to be written to."""
+        return len(self._due) + len(self._moves)
+
+    def _only_look(self, paths: Collection[str] | None) -> None:
+        if paths is None:
+            self.house.refresh(if_older=0)
+        else:
+            self.house.shelf.stir(paths)
+            self.house.shelf.catch_up()
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    def _look(self, paths: Collection[str] | None) -> None:
+        house = self.house
+        self._only_look(paths)
+        known = house.shelf.marks()
+        if known is None:  # files came or went while they were compared
+            house.refresh(if_older=0)
+            known = house.shelf.marks()
+        if house.shelf.doubts or known is None:
+            return
+        marks = {path: mark for path, mark in dict(known).items() if places.is_note(path.rpartition("/")[2])}
+        changed, vanished = self.trail.differences(marks, paths)
+        now = house.now()
+        self._see_policy()
+        self._new_day(now)
+        if changed or vanished:
+            self._judge(self._rows(changed), vanished, now)
+        self._see_deleted(now)
+        if self._recount:
+            self._see_links(now)
+
+    def _rows(self, paths: Collection[str]) -> dict[str, IndexedNote]:
+        ask = self.house.shelf.ask
+        if len(paths) > ALL_AT_ONCE:
+            wanted = set(paths)
+            return {note.path: note for note in ask(lambda cache: cache.notes()) if note.path in wanted}
+        found = {}
+        for path in paths:
+            note = ask(lambda cache, path=path: cache.get(path))  # type: ignore[misc]
+            if note is not None:
+                found[path] = note
+        return found
+
+    def _judge(self, rows: Mapping[str, IndexedNote], vanished: Collection[str], now: datetime) -> None:
+        house = self.house
+        first = not self.trail.known
+        last_write = house.journal.last_writes()
+
+        def id_at(path: str) -> str:
+            row = rows.get(path)
+            if row is not None:
+                return row.id
+            known = self.trail.known.get(path)
+            return known.id if known is not None else ""
+
+        if (
+            first
+        ):  # which of two files with one id came later cannot be told: the journals' word, else the name
+            self.trail.homes.update({row.id: row.path for row in reversed(list(rows.values())) if row.id})
+        ours = house.journal.accounts_for_all({row.fingerprint for row in rows.values()})
+        outside = {path for path, row in rows.items() if row.kind in NOTES and row.fingerprint not in ours}
+        bulk = self._bulk(rows, outside, last_write)
+        found = self.trail.take(rows, vanished, last_write, id_at, now)
+        unseen = deeds.unseen(house)
+        # Bytes that the program once wrote may be put there again by hand: few notes are all looked at.
+        few = not first and len(rows) <= ALL_AT_ONCE
+        for path, row in rows.items():
+            self._unkept[path] = row.fingerprint
+            if row.kind != "memory" or row.memory is None:
+                self._backlinks.pop(path, None)
+            elif row.memory.backlinks:
+                self._backlinks[path] = row.memory.backlinks
+            else:
+                self._backlinks.pop(path, None)
+            if row.kind not in NOTES:
+                continue
+            if path in outside:
+                self._changed_at[path] = now
+            moved = path in found.renamed or path in found.twins
+            if few or path in outside or moved or upkeep.wants(row, unseen):
+                self._wait_for(
+                    path, row, found, now, edited=path in outside and path not in bulk, first=first
+                )
+        for path in vanished:
+            self._backlinks.pop(path, None)
+            self._due.pop(path, None)
+        for path in (self._stale.suspects() if self._stale else set()) & self.trail.known.keys():
+            self._due.setdefault(path, _Due(now))
+        self._see_moves(found, now)
+        self._recount = self._map_dirty = self._journal_dirty = True
+        self._forget_old(now)
+
+    def _bulk(
+        self, rows: Mapping[str, IndexedNote], outside: set[str], last_write: deeds.LastWriteOf
+    ) -> set[str]:
+        """The notes whose text changed together with too many others to be anybody's reading; on record now."""
+        changed: list[tuple[int, str]] = []
+        for path in outside:
+            row = rows[path]
+            last = last_write(row.id) if row.id else None
+            if last is not None and last.body and last.body != row.body_hash and last.path == path:
+                changed.append((row.mark.mtime_ns, path))
+        changed.sort()
+        window = int(BULK_WINDOW.total_seconds() * 1e9)
+        found: set[str] = set()
+        start = 0
+        for end, (at, _) in enumerate(changed):
+            while at - changed[start][0] > window:
+                start += 1
+            if end - start + 1 > BULK:
+                found.update(path for _, path in changed[start : end + 1])
+        if found:
+            deeds.see_many(self.house, [rows[path] for path in sorted(found)])
+        return found
+
+    def _wait_for(
+        self, path: str, row: IndexedNote, found: Found, now: datetime, *, edited: bool, first: bool
+    ) -> None:
+        """Have the note looked after as soon as it is quiet."""
+        due = self._due.get(path)
+        if due is None:
+            due = self._due[path] = _Due(now)
+        due.at = now
+        if edited:
+            due.changed = now
+        if path in found.renamed:
+            due.deeds["renamed"] = f"moved from {found.renamed[path]}"
+        elif path in found.twins:
+            due.twin_of = found.twins[path]
+            due.deeds["copied"] = f"copied from {due.twin_of}"
+            due.at = now + timedelta(seconds=COPY_SECONDS)
+        elif path in found.came and not first:
+            due.deeds["created"] = "a new note"
+        elif edited and row.id and not due.deeds:
+            due.deeds["edited"] = "edited"
+
+    def _see_moves(self, found: Found, now: datetime) -> None:
+        onward = {old: new for new, old in found.renamed.items()}
+        self._moves = {first: onward.get(mid, mid) for first, mid in self._moves.items()} | onward
+        self._moved_at.update(dict.fromkeys(found.renamed, now))
+
+    def _see_deleted(self, now: datetime) -> None:
+        gone = self.trail.deleted(now)
+        if not gone:
+            return
+        ours = {
+            step.path for entry in self.house.journal.recent() for step in entry.steps if step.kind != "put"
+        }
+        for path, known in gone:
+            self._recount = self._map_dirty = self._journal_dirty = True
+            elsewhere = known.id and self.house.shelf.paths_of_id(known.id)
+            if path in ours or elsewhere or places.kind(path) not in NOTES:
+                continue
+            deeds.put_on_record(self.house, "deleted", "deleted", path=path, id=known.id)
+
+    def _see_policy(self) -> None:
+        """An edit of the policy has every forecast made anew."""
+        policy = self.house.policy()
+        if self._policy is None:
+            if self.house.applied_policy is None:
+                self.house.policy_applied()
+            self._policy = self.house.applied_policy  # it may have been edited while nobody kept the vault
+        if self._policy != policy:
+            self._policy_changed = self._map_dirty = True
+        self._policy = policy
+        if self._policy_changed and not self._due:
+            now = self.house.now()
+            for path in upkeep.stale_forecasts(self.house):
+                self._due.setdefault(path, _Due(now))
+            if not self._due:
+                self.house.policy_applied()
+                self._policy_changed = False
+
+    def _new_day(self, now: datetime) -> None:
+        today = self.house.policy().today(now)
+        if self._day is not None and self._day != today:
+            self._map_dirty = True
+        self._day = today
+
+    def _see_links(self, now: datetime) -> None:
+        """Have every note looked after whose `backlinks` are not as many as there are now."""
+        counts = self.house.shelf.ask(lambda cache: Graph(cache).counts())
+        known = self.trail.known
+        for path in counts.keys() | self._backlinks.keys():
+            count = counts.get(path, 0)
+            if self._backlinks.get(path, 0) != count and path in known and places.kind(path) == "memory":
+                self._due.setdefault(path, _Due(now))
+        self._recount = False
+
+    def _forget_old(self, now: datetime) -> None:
+        for lately in (self._changed_at, self._moved_at, self._told):
+            for path in [path for path, at in lately.items() if now - at > timedelta(hours=1)]:
+                del lately[path]
+
+    # -- acting --------------------------------------------------------------------------------------------
+
+    def _keep_up(self, stop: Callable[[], bool]) -> float | None:
+        """Write what is due and quiet, a slice of it."""
+        now = self.house.now()
+        ready = [path for path, due in self._due.items() if due.at <= now]
+        for path in ready[:SLICE]:
+            if stop():
+                return 0.0
+            due = self._due.pop(path)
+            try:
+                wait = self._one(path, due)
+            except NotFound:
+                continue
+            except (LockTimeout, NoteChanged, Busy):
+                wait = AGAIN
+            except VaultError as error:
+                logger.info("%s cannot be kept up: %s", path, error)
+                continue  # malformed, not writable: reported by whoever reads it
+            if wait is not None and path not in self._due:
+                due.at = now + timedelta(seconds=wait)
+                self._due[path] = due
+        if not self._due:
+            return 0.0 if self._policy_changed else None
+        now = self.house.now()
+        return max(0.0, min((due.at - now).total_seconds() for due in self._due.values()))
+
+    def _one(self, path: str, due: _Due) -> float | None:
+        """Look after one note; the seconds until it must be tried again, None when it is done."""
+        house = self.house
+        note = house.look(path)
+        if note.kind not in NOTES:
+            return None
+        wait = upkeep.unquiet(house, note)
+        if wait is not None:
+            return wait
+        if self._braked(path):
+            return ROUND_WINDOW.total_seconds()
+        found = note.stored.fingerprint
+        note = self._stale.put_back(note) if self._stale else note
+        if due.twin_of:
+            done = self._twin(note.path, due)
+            if done is not None:
+                return None if done else AGAIN
+        count = len(house.shelf.backlinks(path))
+        wrote = upkeep.keep(house, note, count, new_id=bool(due.twin_of))
+        if count:
+            self._backlinks[path] = count  # also where the note cannot say so: it is not tried for ever
+        else:
+            self._backlinks.pop(path, None)
+        if wrote or note.stored.fingerprint != found:
+            self._see_own(path)
+            if due.changed is not None:
+                self._rounds[path].append(house.now())
+        return self._record(path, due, wrote=wrote)
+
+    def _see_own(self, path: str) -> None:
+        """Know the note as this keeper just wrote it: it may be gone before the event comes."""
+        row = self.house.shelf.ask(lambda cache: cache.get(path))
+        if row is not None:
+            self.trail.known[path] = Known(row.mark, row.id, row.fingerprint)
+            self._unkept[path] = row.fingerprint
+            if row.id:
+                self.trail.homes[row.id] = path
+
+    def _record(self, path: str, due: _Due, *, wrote: bool) -> float | None:
+        """Put on record what a person did, once the note has what follows from it.
+
+        Somebody who types for an hour saves a thousand times: one line in a while is enough.
+        """
+        house, now = self.house, self.house.now()
+        if set(due.deeds) == {"edited"} and not wrote:
+            told = self._told.get(path)
+            pause = timedelta(minutes=house.policy().settle_minutes)
+            if told is not None and timedelta(0) <= now - told < pause:
+                return (told + pause - now).total_seconds()
+        note = house.look(path)
+        if due.deeds:
+            for verb, why in due.deeds.items():
+                deeds.put_on_record(house, verb, why, note=note)
+            self._told[path] = now
+            self._journal_dirty = self._map_dirty = True
+        else:
+            with house.locked(AGAIN):
+                deeds.see(house, note)
+        return None
+
+    def _twin(self, path: str, due: _Due) -> bool | None:
+        """Whether a stale save that made a moved note anew is merged back; None: the note needs its own id."""
+        home = due.twin_of
+        known = self.trail.known.get(path)
+        if not self.house.vault.exists(home):
+            due.twin_of = ""  # it was half of a move
+            due.deeds = {"renamed": f"moved from {home}"}
+            if known is not None and known.id:
+                self.trail.homes[known.id] = path
+            self._moves[home] = path
+            self._moved_at[path] = self.house.now()
+            return None
+        merged = self._stale.merge_back(home, path) if self._stale else False
+        if merged:
+            self._map_dirty = self._journal_dirty = True
+        return True if merged else None
+
+    def _braked(self, path: str) -> bool:
+        """Whether this note was written to so often, in answer to others' writes, that two programs quarrel."""
+        rounds, now = self._rounds[path], self.house.now()
+        while rounds and not timedelta(0) <= now - rounds[0] < ROUND_WINDOW:
+            rounds.popleft()
+        if len(rounds) < ROUNDS:
+            if path in self.house.quarrels:
+                del self.house.quarrels[path]
+            return False
+        message = (
+            f"Another program changed it each of the {ROUNDS} times that its properties were brought in step;"
+            f" it is left alone for {ROUND_WINDOW.seconds // 60} minutes."
+        )
+        self.house.quarrels[path] = Problem(path=path, line=0, code="quarrel", message=message)
+        return True
+
+    def _follow_links(self, _stop: Callable[[], bool]) -> float | None:
+        """Rewrite links to notes that people moved, where Obsidian did not."""
+        if not self._moves:
+            return None
+        house, now = self.house, self.house.now()
+        pause = timedelta(seconds=house.policy().quiet_seconds)
+        newest = max(self._moved_at.get(new, now) for new in self._moves.values())
+        if now - newest < pause:
+            return (newest + pause - now).total_seconds()
+        moves = {old: new for old, new in self._moves.items() if old != new and house.vault.exists(new)}
+        done = upkeep.relink(house, moves, self._changed_at, self._moved_at)
+        if done.waits:
+            self._moves = {old: new for old, new in moves.items()}
+            return AGAIN
+        self._moves.clear()
+        if done.written:
+            self._journal_dirty = True
+        return None
+
+    def _count_openings(self, _stop: Callable[[], bool]) -> float | None:
+        attention.count_openings(self.house, self._attention)
+        quiet.flush_touches(self.house)
+        return AGAIN * 2 if self.house.touches else None
+
+    def _keep_versions(self, stop: Callable[[], bool]) -> float | None:
+        """Keep a version of each note as it is, so that one that a person deletes or overwrites is not lost."""
+        versions = self.house.versions
+        for _ in range(min(KEPT_SLICE, len(self._unkept))):
+            path, fingerprint = self._unkept.popitem()
+            if stop():
+                return 0.0
+            if fingerprint and versions.knows(fingerprint):
+                continue
+            try:
+                stored = self.house.vault.read(path)
+                if stored.data:
+                    versions.keep(stored.data)
+            except StorageFailed as error:
+                logger.info("No version of %s can be kept: %s", path, error)
+                self._unkept.clear()
+                return None
+            except VaultError:
+                continue
+        return 0.0 if self._unkept else None
+
+    def _renew_map(self, _stop: Callable[[], bool]) -> float | None:
+        if not self._map_dirty or mapping is None:
+            return None
+        now = self.house.now()
+        if self._map_at is not None and self._map_at > now:
+            return (self._map_at - now).total_seconds()
+        renewal = mapping.renew(self.house)
+        pause = max(MAP_PAUSE, MAP_SHARE * renewal.seconds)
+        self._map_at = now + timedelta(seconds=pause)
+        self._map_dirty = renewal.waits
+        return AGAIN * 2 if renewal.waits else None
+
+    def _renew_journal(self, _stop: Callable[[], bool]) -> float | None:
+        if not self._journal_dirty or journalnote is None:
+            return None
+        now = self.house.now()
+        if self._journal_at is not None and now < self._journal_at:
+            return (self._journal_at - now).total_seconds()
+        journalnote.renew(self.house)
+        self._journal_at = now + timedelta(seconds=JOURNAL_PAUSE)
+        self._journal_dirty = False
+        return None
+
+    def _age(self, stop: Callable[[], bool]) -> float | None:
+        if ageing is not None and ageing.run_if_due(self.house, stop) is not None:
+            self._map_dirty = self._journal_dirty = True
+            return 0.0
+        return None
+
+    def _prune(self, _stop: Callable[[], bool]) -> float | None:
+        """Once a day, let go of versions that are older or more than Policy says."""
+        today = self.house.today()
+        if self._pruned_on != today and not self._unkept:
+            self.house.prune_versions()
+            self._pruned_on = today
         return None

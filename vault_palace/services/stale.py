@@ -1,0 +1,147 @@
+"""What a stale save took away, put back: an editor that did not see an agent's write saved over it.
+
+Obsidian saves without looking at the disk, and does not hear of changes that arrive while it saves. Whatever is
+written within moments of a program's change, and lacks what that change brought, was made without knowing of it:
+property lines and texts are put back, beside the person's own words, which win (SPEC §6.4).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from vault_palace.core import frontmatter, merge
+from vault_palace.core.errors import MalformedNote, VaultError
+from vault_palace.core.frontmatter import DELETE, Delete
+from vault_palace.core.model import OWNED, Value
+from vault_palace.services import conflicts
+from vault_palace.services.house import House, Note, Put
+from vault_palace.storage.records import Entry, Trace
+
+STALE = timedelta(seconds=3)  # a save so soon after a change was begun before it
+LATELY = timedelta(seconds=60)  # older changes were looked after, or are what people wanted
+BACK = timedelta(
+    seconds=60
+)  # a moved note's old name that comes again within this was saved by an open editor
+PATIENCE = 0.5
+# What was written with people looking, or is made anew anyway.
+ASIDE = frozenset({"map", "index", "undo", "resolve", "forget", "put back"})
+MANY = 2_000  # handled operations that are remembered
+
+
+class Overwritten:
+    """Finds what stale saves took away. Used by one thread."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._handled: dict[str, None] = {}  # by operation, in the order in which they came
+
+    def suspects(self) -> set[str]:
+        """The notes that hold, or held in between, other bytes than the program's last change there left."""
+        now, last, found = self.house.now(), dict[str, tuple[str, str | None]](), set[str]()
+        for entry in self.house.journal.recent():
+            if not timedelta(0) <= now - entry.at < LATELY or entry.verb in ASIDE:
+                continue
+            for step in entry.steps:
+                before = last.get(step.path)
+                if before is not None and before[1] != step.before and before[0] not in self._handled:
+                    found.add(step.to or step.path)
+                last[step.to or step.path] = (entry.op, step.after)
+        return found
+
+    def put_back(self, note: Note) -> Note:
+        """*note*, with what a save took away from it lately put back; as it is on disk afterwards."""
+        if note.kind != "memory" or note.text is None or note.header.problem is not None:
+            return note
+        for entry, trace, following, at in self._lately(note):
+            if entry.op in self._handled or following == trace.after:
+                continue
+            self._handled[entry.op] = None
+            if timedelta(0) - STALE < at - entry.at <= STALE:
+                note = self._restored(note, entry, trace)
+        while len(self._handled) > MANY:
+            del self._handled[next(iter(self._handled))]
+        return note
+
+    def merge_back(self, home: str, path: str) -> bool:
+        """Whether the note at *path*, which a save made anew after its move to *home*, was merged into that."""
+        now = self.house.now()
+        for entry in reversed(self.house.journal.recent()):
+            if not timedelta(0) <= now - entry.at < BACK:
+                break
+            for step in entry.steps:
+                if step.kind == "move" and (step.path, step.to) == (path, home) and entry.state != "undone":
+                    return conflicts.merge_back(self.house, home, path, self._version(step.before))
+        return False
+
+    def _lately(self, note: Note) -> list[tuple[Entry, Trace, str, datetime]]:
+        """The newest changes of the note, each with the bytes that followed and when those were written."""
+        now = self.house.now()
+        steps = [
+            (entry, step)
+            for entry in self.house.journal.recent()
+            if timedelta(0) <= now - entry.at < LATELY and entry.state in ("done", "begin")
+            for step in entry.steps
+            if note.path in ((step.to,) if step.kind == "move" else (step.path,))
+        ]
+        found = []
+        for number, (entry, step) in enumerate(steps):
+            if number + 1 < len(steps):
+                later, its = steps[number + 1]
+                following, at = its.before or "", later.at
+            else:
+                following = note.stored.fingerprint
+                at = datetime.fromtimestamp(note.stored.mark.mtime_ns / 1e9, now.tzinfo)
+            if entry.verb not in ASIDE and step.before is not None:
+                found.append((entry, step, following, at))
+        return found
+
+    def _restored(self, note: Note, entry: Entry, trace: Trace) -> Note:
+        before, after = self._header(trace.before), self._header(trace.after)
+        if before is None or after is None or note.text is None:
+            return note
+        text = self._body_back(note.text, note.header.body, before.body, after.body)
+        changes: dict[str, Value | Delete] = {
+            key: after.values.get(key, DELETE)
+            for key in OWNED & (before.values.keys() | after.values.keys())
+            if before.values.get(key) != after.values.get(key)
+            and note.header.values.get(key) == before.values.get(key)
+        }
+        try:
+            text = self.house.patched(note, text, changes)
+        except MalformedNote:
+            return note
+        if text == note.text:
+            return note
+        with self.house.locked(PATIENCE):
+            edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
+            self.house.perform("put back", [edit], why=f"a save had overwritten {entry.verb} {entry.op}")
+        return self.house.look(note.path)
+
+    @staticmethod
+    def _body_back(text: str, now: str, before: str, after: str) -> str:
+        """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win."""
+        if before == after or now == after:
+            return text
+        merged, clean = merge.merge_bodies(before, now, after)
+        if clean:
+            return frontmatter.replace_body(text, merged) if merged != now else text
+        added = after.removeprefix(before.rstrip("\r\n")).strip() if after.startswith(before.rstrip()) else ""
+        return frontmatter.append_body(text, added) if added and added not in now else text
+
+    def _header(self, fingerprint: str | None) -> frontmatter.Header | None:
+        data = self._version(fingerprint)
+        if data is None:
+            return None
+        try:
+            header = frontmatter.read(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            return None
+        return header if header.problem is None else None
+
+    def _version(self, fingerprint: str | None) -> bytes | None:
+        if not fingerprint:
+            return None
+        try:
+            return self.house.versions.get(fingerprint)
+        except VaultError:
+            return None
