@@ -7,7 +7,8 @@ is taken back only where it still has the operation's value, and a note's identi
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -16,7 +17,6 @@ from vault_palace.core.errors import MalformedNote
 from vault_palace.core.frontmatter import DELETE, Change, Header
 from vault_palace.core.headerlines import same
 from vault_palace.core.merge import merge_bodies, same_lines
-from vault_palace.core.model import Value
 
 # What a move changes in the moved note; links are the mover's to keep true.
 PLACE = frozenset(
@@ -86,7 +86,7 @@ def cancelled(entries: Iterable[Done]) -> set[str]:
 
 
 def reverted(
-    before: str, after: str, now: str, *, only: Collection[str] | None = None, bare_dates: bool = True
+    before: str, after: str, now: str, *, only: AbstractSet[str] | None = None, bare_dates: bool = True
 ) -> Reverted:
     """*now* without what made *after* of *before*.
 
@@ -97,8 +97,7 @@ def reverted(
     if body is None:
         return Reverted(None, "the same lines were changed since")
     head = _head(now, there)
-    fills = any(key in made.values and key not in was.values for key in _IDENTITY)
-    if only is None and not fills and head == _head(after, made):
+    if head == _head(after, made) and _is_all(was, made, only):
         return Reverted(_head(before, was) + body)
     if _head(before, was) == _head(after, made):
         return Reverted(head + body)
@@ -111,6 +110,13 @@ def reverted(
     except MalformedNote as error:
         return Reverted(None, error.message)
     return Reverted(text, newer=newer)
+
+
+def _is_all(was: Header, made: Header, only: AbstractSet[str] | None) -> bool:
+    """Whether all that the operation did to the properties may be taken back."""
+    changed = {key for key in (*was.values, *made.values) if not _alike(_of(was, key), _of(made, key))}
+    fills = any(key in changed and key not in was.values for key in _IDENTITY)
+    return not fills and (only is None or changed <= only)
 
 
 def _head(text: str, header: Header) -> str:
@@ -128,7 +134,7 @@ def _body(before: str, after: str, now: str) -> str | None:
 
 
 def _properties(
-    was: Header, made: Header, there: Header, only: Collection[str] | None
+    was: Header, made: Header, there: Header, only: AbstractSet[str] | None
 ) -> tuple[dict[str, Change], tuple[str, ...]]:
     changes: dict[str, Change] = {}
     newer: list[str] = []
@@ -146,7 +152,7 @@ def _properties(
 
 
 def _of(header: Header, key: str) -> Change:
-    return header.values[key] if key in header.values else DELETE
+    return header.values.get(key, DELETE)
 
 
 def _alike(one: Change, other: Change) -> bool:
@@ -156,11 +162,6 @@ def _alike(one: Change, other: Change) -> bool:
 
 def _is_number(value: Change) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def plain_value(header: Header, key: str) -> Value:
-    """The value of a property, None where it is absent."""
-    return header.values.get(key)
 
 
 # -- telling ------------------------------------------------------------------------------------------------

@@ -128,6 +128,17 @@ class MoveAnswer(TypedDict):
     links_left: list[str]  # notes whose link could not be rewritten, with why
 
 
+class ResolveAnswer(TypedDict):
+    main: str  # the note, where it is now
+    copy: str  # the conflict copy that was resolved
+    outcome: str  # merged, main, copy, both (which text the note has), page (a person has to decide)
+    dry_run: bool
+    page: str  # where both texts stand for a person; empty when there is no need
+    saved_as: str  # where the copy is a memory of its own now; else empty
+    told: list[str]  # what one of the two said and the merged note does not
+    left: list[str]  # other conflict copies of the same note
+
+
 class MapAnswer(TypedDict):
     map: str
     truncated: bool
@@ -167,6 +178,7 @@ class HealthAnswer(TypedDict):
     vault: str
     mode: str  # palace, sediment-palace (no Policy.md), read-only
     index: dict[str, object]  # state, notes, path
+    watch: dict[str, object]  # mode (events, polling, away, off), keeper, holder, steps, trouble
     problems: list[ProblemAnswer]  # at most 50
     problem_count: int
     waiting: list[DecisionAnswer]  # archives that the brakes hold back, at most 50
@@ -178,12 +190,12 @@ class StatusAnswer(TypedDict):
     version: str
     mode: str
     timezone: str
-    watch: dict[str, object]  # mode (events, polling, away, off), keeper, holder, steps, trouble
     layers: dict[str, int]
     archived: int
     decaying_soon: list[DecisionAnswer]
     rising_soon: list[DecisionAnswer]
     index: dict[str, object]
+    watch: dict[str, object]
     open_operations: int
     problem_count: int
     lock: str  # empty, or who holds it
@@ -195,7 +207,68 @@ class ReindexAnswer(TypedDict):
     index: str
     problem_count: int
 
-    watch: dict[str, object]
+
+class OperationAnswer(TypedDict):
+    op: str
+    when: str  # in the vault's zone
+    verb: str
+    why: str
+    session: str
+    machine: str
+    path: str  # where the note was afterwards
+    state: str  # done, undone, superseded, open, or `undone later`
+    before_kept: bool | None  # None: there was nothing
+    after_kept: bool | None
+    summary: str  # what changed, in lines; may be empty
+
+
+class HistoryAnswer(TypedDict):
+    path: str  # where the note is, or was last
+    id: str
+    exists: bool
+    operations: list[OperationAnswer]  # newest first
+    total: int
+    silent: int  # operations of the program for itself, not shown
+
+
+class UndoneNote(TypedDict):
+    path: str
+    to: str  # where it is then; `path` when it stays
+    what: str  # changed back, moved back, links rewritten, removed, brought back
+    diff: list[str]  # the lines that change, as a unified diff
+    newer: str  # what was changed since and is left, in words; may be empty
+
+
+class UndoRefusal(TypedDict):
+    path: str
+    reason: str  # and what to do
+
+
+class UndoneAnswer(TypedDict):
+    op: str
+    verb: str
+    why: str
+    undo_op: str  # the operation that undid it; empty in a preview, or when nothing was changed
+    notes: list[UndoneNote]
+    refused: list[UndoRefusal]
+    left: list[str]  # links that could not be rewritten, with why
+
+
+class UndoAnswer(TypedDict):
+    preview: bool
+    undone: list[UndoneAnswer]  # in the order in which it is done
+    changed: int  # notes
+    refused: int
+
+
+class ForgetAnswer(TypedDict):
+    path: str
+    id: str
+    versions: int  # kept versions erased
+    journal_lines: int
+    links: list[str]  # notes that still link to it
+    left: list[str]  # what holds its words or name and could not be erased, with why
+
 
 class InitFile(TypedDict):
     path: str

@@ -7,10 +7,22 @@ from pathlib import Path
 from types import TracebackType
 
 from vault_palace.core.model import Problem
-from vault_palace.services import curate, metabolize, quiet, recall, recover, relocate, remember
+from vault_palace.services import (
+    conflicts,
+    curate,
+    history,
+    metabolize,
+    quiet,
+    recall,
+    recover,
+    relocate,
+    remember,
+    undo,
+)
 from vault_palace.services.answers import (
     FindAnswer,
     HealthAnswer,
+    HistoryAnswer,
     MapAnswer,
     MapEditAnswer,
     MetabolizeAnswer,
@@ -20,9 +32,11 @@ from vault_palace.services.answers import (
     ReadAnswer,
     RecoverAnswer,
     ReindexAnswer,
+    ResolveAnswer,
     RestoreAnswer,
     SearchAnswer,
     StatusAnswer,
+    UndoAnswer,
     WriteAnswer,
 )
 from vault_palace.services.house import House, Limits, PalaceSettings
@@ -174,11 +188,27 @@ class Palace:
     def move(self, source: str, dest_layer: str, *, new_path: str | None = None) -> MoveAnswer:
         return relocate.move(self.house, source, dest_layer, new_path=new_path)
 
+    def resolve(self, note: str, *, keep: str | None = None, dry_run: bool = False) -> ResolveAnswer:
+        return conflicts.resolve(self.house, note, keep=keep, dry_run=dry_run)
+
     def read_map(self, max_tokens: int | None = None) -> MapAnswer:
         return curate.read_map(self.house, max_tokens)
 
     def update_map(self, action: str, link: str) -> MapEditAnswer:
         return curate.update_map(self.house, action, link)
+
+    def history(self, note: str, *, limit: int | None = None, everything: bool = False) -> HistoryAnswer:
+        return history.history(self.house, note, limit=limit, everything=everything)
+
+    def undo(
+        self,
+        what: str | None = None,
+        *,
+        session: str | None = None,
+        preview: bool = False,
+        confirm: bool = False,
+    ) -> UndoAnswer:
+        return undo.undo(self.house, what, session=session, preview=preview, confirm=confirm)
 
     def recover(self) -> RecoverAnswer:
         return recover.recover(self.house)

@@ -31,7 +31,7 @@ class Moved:
     left: tuple[str, ...]
 
 
-class _Edited(Busy):
+class Edited(Busy):
     """Notes that link to the moved one are being edited: they have to be quiet first."""
 
     def __init__(self, notes: dict[str, str]) -> None:
@@ -52,7 +52,7 @@ class Course:
 def carry(house: House, note: Note, to: str, text: str, *, verb: str, why: str) -> Moved:
     """Take *note* to the free place *to* with *text*, rewriting each link that would break (SPEC §3).
 
-    One operation: all or nothing. A referrer that cannot be written is left and listed. `_Edited` when a
+    One operation: all or nothing. A referrer that cannot be written is left and listed. `Edited` when a
     person is at work in one: rewriting the paragraph they type in would lose their words (SPEC §6.3).
     """
     course = plotted(house, note, to, text)
@@ -117,7 +117,7 @@ def plotted(
                 edited[path] = reason
             edits.append(Put(path=path, before=other.stored, data=kept_up(house, other, new)))
     if edited:
-        raise _Edited(edited)
+        raise Edited(edited)
     edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
     return Course(edits=tuple(edits), rewritten=rewritten, left=tuple(left))
 
@@ -185,7 +185,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
                 done = carry(house, note, to, text, verb="move", why=f"moved to {layer.value}")
         except NoteChanged:
             continue
-        except _Edited as error:
+        except Edited as error:
             quiet.wait_quiet(house, error.paths, body=True)
             continue
         return MoveAnswer(
@@ -241,7 +241,7 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
                 done = carry(house, note, to, text, verb="purge", why=why)
         except (NoteChanged, Exists):
             continue
-        except _Edited as error:
+        except Edited as error:
             quiet.wait_quiet(house, error.paths, body=True)
             continue
         purged = PurgeAnswer(path=note.path, archived_to=done.path, reason=reason)
@@ -275,7 +275,7 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
                 done = carry(house, note, to, text, verb="restore", why="restored")
         except (NoteChanged, Exists):
             continue
-        except _Edited as error:
+        except Edited as error:
             quiet.wait_quiet(house, error.paths, body=True)
             continue
         restored = RestoreAnswer(path=note.path, restored_to=done.path, layer=layer.value)

@@ -99,6 +99,23 @@ class Versions:
             )
         return data
 
+    def holding(self, *words: bytes) -> list[str]:
+        """The fingerprints of the kept versions in which one of *words* stands, the newest first.
+
+        Every version is read for it. One that is damaged is told as well: what it holds nobody can say.
+        """
+        found: list[tuple[float, str]] = []
+        for place, seen in self._all():
+            if files.is_temp(place.name):
+                continue
+            with contextlib.suppress(NotFound):
+                data: bytes | None = None
+                with contextlib.suppress(zlib.error):
+                    data = zlib.decompress(files.read_bytes(place))
+                if data is None or any(word in data for word in words):
+                    found.append((seen.st_mtime, place.name.removesuffix(".z")))
+        return [fingerprint for _, fingerprint in sorted(found, reverse=True)]
+
     def forget(self, fingerprint: str) -> bool:
         """Erase one version; whether there was one."""
         place = self._place(fingerprint)
@@ -129,6 +146,11 @@ class Versions:
         for _, place in gone:
             files.discard(place)
         return Pruned(len(gone), sum(size for size, _ in gone))
+
+    def newest(self, most: int) -> list[str]:
+        """The fingerprints of the *most* versions that were needed last, the newest first."""
+        kept = [(found.st_mtime, place.name) for place, found in self._all() if not files.is_temp(place.name)]
+        return [name.removesuffix(".z") for _, name in sorted(kept, reverse=True)[:most]]
 
     def _all(self) -> list[tuple[Path, os.stat_result]]:
         found: list[tuple[Path, os.stat_result]] = []
