@@ -52,12 +52,16 @@ class Overwritten:
         """*note*, with what a save took away from it lately put back; as it is on disk afterwards."""
         if note.kind != "memory" or note.text is None or note.header.problem is not None:
             return note
+        run: list[tuple[Entry, Trace]] = []  # changes that followed each other undisturbed
         for entry, trace, following, at in self._lately(note):
-            if entry.op in self._handled or following == trace.after:
+            run.append((entry, trace))
+            if following == trace.after:
                 continue
-            self._handled[entry.op] = None
-            if timedelta(0) - STALE < at - entry.at <= STALE:
-                note = self._restored(note, entry, trace)
+            for change, its in run:
+                if change.op not in self._handled and -STALE < at - change.at <= STALE:
+                    note = self._restored(note, change, its)
+                self._handled[change.op] = None
+            run = []
         while len(self._handled) > MANY:
             del self._handled[next(iter(self._handled))]
         return note
@@ -120,13 +124,16 @@ class Overwritten:
     @staticmethod
     def _body_back(text: str, now: str, before: str, after: str) -> str:
         """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win."""
-        if before == after or now == after:
+        known, there = _lines(before), _lines(now)
+        lost = [line for line in after.splitlines() if line.strip() and line.strip() not in known | there]
+        if before == after or not lost:
             return text
-        merged, clean = merge.merge_bodies(before, now, after)
-        if clean:
-            return frontmatter.replace_body(text, merged) if merged != now else text
-        added = after.removeprefix(before.rstrip("\r\n")).strip() if after.startswith(before.rstrip()) else ""
-        return frontmatter.append_body(text, added) if added and added not in now else text
+        if after.startswith(before.rstrip()):
+            added = after[len(before.rstrip()) :].strip("\r\n")
+            whole = not (_lines(added) & there)
+            return frontmatter.append_body(text, added if whole else "\n".join(lost))
+        merged = merge.merge_bodies(before, now, after)
+        return frontmatter.replace_body(text, merged.text) if merged.clean else text
 
     def _header(self, fingerprint: str | None) -> frontmatter.Header | None:
         data = self._version(fingerprint)
@@ -145,3 +152,7 @@ class Overwritten:
             return self.house.versions.get(fingerprint)
         except VaultError:
             return None
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines() if line.strip()}

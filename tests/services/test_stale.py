@@ -1,0 +1,139 @@
+"""What an editor saved without having seen the program's change does not take that change away (SPEC §6.4)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.services.conftest import Clock
+from tests.services.keeping import Person, settle
+from vault_palace.services.keeper import Keeper
+from vault_palace.services.palace import Palace
+
+PLAN = "01_Shallow/Plan.md"
+
+
+@pytest.fixture(autouse=True)
+def policy(vault: Path) -> None:
+    text = "---\ntimezone: UTC\nversions_keep_days: 36500\n---\n"
+    (vault / "_System").mkdir(exist_ok=True)
+    (vault / "_System/Policy.md").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def person(vault: Path, clock: Clock) -> Person:
+    return Person(vault, clock)
+
+
+@pytest.fixture
+def keeper(palace: Palace, clock: Clock) -> Keeper:
+    palace.write("First line.\n\nLast line.", title="Plan")
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+    clock.at += timedelta(days=1)
+    return keeper
+
+
+def test_an_append_that_a_save_overwrote_stands_beside_the_persons_words(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    text = person.reads(PLAN)
+    assert "First line, typed on." in text
+    assert text.count("The agent's words.") == 1
+
+
+def test_an_append_is_put_back_also_where_the_person_typed_at_the_end(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("Last line.", "Last line, typed on."))
+
+    settle(keeper, clock)
+
+    text = person.reads(PLAN)
+    assert "Last line, typed on." in text
+    assert text.count("The agent's words.") == 1
+
+
+def test_an_append_is_put_back_when_another_came_before_anybody_looked(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+    clock.at += timedelta(seconds=1)
+    palace.write("More words.", path="Plan", mode="append")
+
+    settle(keeper, clock)
+
+    text = person.reads(PLAN)
+    assert [text.count(words) for words in ("typed on.", "The agent's words.", "More words.")] == [1, 1, 1]
+
+
+def test_property_lines_that_a_save_overwrote_are_put_back(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    palace.read(path=PLAN)
+    palace.rate(path=PLAN, density=0.7)
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    said = person.says(PLAN)
+    assert (said["density"], said["streak"], said["rated_on"]) == (0.7, 1, "2031-03-02")
+    assert "First line, typed on." in person.reads(PLAN)
+
+
+def test_a_value_that_the_person_changed_as_well_stays_theirs(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    palace.rate(path=PLAN, density=0.7)
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("density: 0.2", "density: 0.4"))
+
+    settle(keeper, clock)
+
+    assert person.says(PLAN)["density"] == 0.4
+
+
+def test_words_that_a_person_takes_out_later_stay_out(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.write("The agent's words.", path="Plan", mode="append")
+    settle(keeper, clock)
+    clock.at += timedelta(seconds=30)
+    person.edits(PLAN, "The agent's words.", "")
+
+    settle(keeper, clock)
+
+    assert "The agent's words." not in person.reads(PLAN)
+
+
+def test_a_save_that_makes_a_moved_note_anew_is_merged_into_it(
+    keeper: Keeper, palace: Palace, person: Person, vault: Path, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    moved = palace.move(PLAN, "sediment")["destination"]
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    assert not (vault / PLAN).exists()
+    assert "First line, typed on." in person.reads(moved)
+    assert person.says(moved)["layer"] == "sediment"
