@@ -26,6 +26,7 @@ from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, Skip
 from vault_palace.services.house import House, Put
 
 LEFT_SHOWN = 5  # of the links that a run had to leave
+NEXT = "Metabolize again when healthcheck reports none missing."
 
 Progress = Callable[[int, int, str], None]
 
@@ -57,7 +58,8 @@ def metabolize(
 
     *dry_run* writes nothing: no byte, no time stamp, no journal line. A real run needs *confirm*.
     *days_threshold* replaces both 7s of row 1 for this run; *force* lets go what the brakes hold back.
-    *cancelled* is asked between notes.
+    *automatic* is the keeper's daily run: its brakes are tighter, and no limit on calls counts for it.
+    *cancelled* is asked between notes. Nothing moves while notes are missing that nobody can have deleted.
     """
     if days_threshold is not None and (isinstance(days_threshold, bool) or days_threshold < 0):
         raise InvalidArguments(
@@ -67,9 +69,13 @@ def metabolize(
         )
     if not dry_run:
         house.writable()
-        house.destructive("metabolize", confirm)
+        if not automatic:
+            house.destructive("metabolize", confirm)
         quiet.flush_touches(house)
     house.refresh(if_older=0)
+    doubts = house.shelf.doubts
+    if doubts and not dry_run:
+        raise NotFound(f"Nothing was aged: {doubts[0].message}", hint=NEXT, path=doubts[0].path)
     seen = house.shelf.memories()
     sources = house.shelf.sources()
     plan = rules.plan(
@@ -83,7 +89,10 @@ def metabolize(
     )
     plan, left = _within_limit(house, plan)
     if dry_run:
-        return _answer(_foreseen(house, plan), plan, len(seen), left, dry_run=True)
+        answer = _answer(_foreseen(house, plan), plan, len(seen), left, dry_run=True)
+        if doubts:
+            answer["note"] = f"A real run is refused: {doubts[0].message} {NEXT} {answer['note']}".strip()
+        return answer
     run = _carry_out(house, plan, sources, days_threshold, progress, cancelled)
     if not run.cancelled:
         # What the run did stands and is told, also where a full disk lets nothing be written for the next.
