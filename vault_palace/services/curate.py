@@ -134,6 +134,14 @@ def _leaving(house: House) -> tuple[list[DecisionAnswer], list[DecisionAnswer]]:
     return [decided(one) for one in waiting[:SHOWN]], [decided(one) for one in due[:SHOWN]]
 
 
+def _can_leave(memory: Memory, last: date) -> bool:
+    if memory.pinned or memory.layer is Layer.BEDROCK or memory.density is None or memory.streak is None:
+        return False
+    if memory.decays_on is None:
+        return memory.rises_on is None
+    return memory.decays_on <= last
+
+
 def watching(house: House) -> dict[str, object]:
     """How this process learns of changes, and who keeps the vault; a single command watches nothing."""
     if house.watcher is not None:
