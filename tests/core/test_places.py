@@ -98,11 +98,28 @@ def test_a_title_that_speaks_of_conflicts_is_no_copy(name: str) -> None:
         ("budget.md", ()),
         ("2.md", ()),
         ("budget 2026.md", ()),
+        ("budget 1.md", ()),
+        ("budget 12.md", ("budget.md",)),
     ],
 )
 def test_an_ambiguous_name_says_which_file_it_may_copy(name: str, originals: tuple[str, ...]) -> None:
     """FS-14: only a shared id decides."""
     assert places.possible_originals(name) == originals
+
+
+@pytest.mark.parametrize(
+    ("name", "original"),
+    [
+        *((name, "N.md") for name in COPIES if name.startswith("N")),
+        ("budget.sync-conflict-20250102-030405-ABCDEFG.md", "budget.md"),
+        ("conflict-files-obsidian-git.md", None),
+        ("budget 2.md", "budget.md"),
+        ("budget.md", None),
+    ],
+)
+def test_a_copy_s_name_tells_that_of_its_original(name: str, original: str | None) -> None:
+    """FS-14"""
+    assert next(iter(places.original_names(name)), None) == original
 
 
 @pytest.mark.parametrize(

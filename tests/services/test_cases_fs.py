@@ -24,7 +24,7 @@ from vault_palace.core.errors import (
     StorageFailed,
     VaultError,
 )
-from vault_palace.services import house
+from vault_palace.services import conflicts, house
 from vault_palace.services.palace import Palace, PalaceSettings
 
 Note = Callable[..., Path]
@@ -467,12 +467,15 @@ def test_fs_12_a_person_moves_such_a_note_and_its_bytes_stay(
     assert (vault / f"02_Sediment/{name}.md").read_bytes() == NOT_TEXT[name]
 
 
-# -- FS-14, as far as reading and writing by name go --------------------------------------------------------
+# -- FS-14 --------------------------------------------------------------------------------------------------
 
 COPIES = (
     "budget.sync-conflict-20250102-030405-ABCDEFG.md",
     "budget (conflicted copy 2025-01-02).md",
     "budget (Ada's conflicted copy 2025-01-02).md",
+    "budget 2.md",
+    "budget (1).md",
+    "budget-LAPTOP.md",
 )
 
 
@@ -522,23 +525,36 @@ def test_fs_14_a_copy_is_no_memory_for_any_verb(palace: Palace, vault: Path, clo
         assert after[f"01_Shallow/{name}"] == before[f"01_Shallow/{name}"]
 
 
+@pytest.mark.usefixtures("budget")
+def test_fs_14_the_problems_and_the_index_note_know_both_paths(palace: Palace) -> None:
+    """The index note lists what `conflicts.copies` answers; as a memory it knows the main file only."""
+    told = {problem.path: problem.message for problem in palace.check() if problem.code == "conflict_copy"}
+
+    assert set(told) == {f"01_Shallow/{name}" for name in COPIES}
+    assert all("01_Shallow/budget.md" in message for message in told.values())
+    assert {copy.path: copy.main for copy in conflicts.copies(palace.house)} == dict.fromkeys(
+        told, "01_Shallow/budget.md"
+    )
+    assert set(palace.house.shelf.memories()) == {"01_Shallow/budget.md", "01_Shallow/ref.md"}
+
+
 def test_fs_14_two_memories_of_one_id_are_refused_as_ambiguous(
     palace: Palace, vault: Path, note: Note
 ) -> None:
-    """`budget 2` is a good title too, so the person decides; both are named."""
+    """Neither is called as a sync tool would call its copy, so the person decides; both are named."""
     note("01_Shallow/budget.md", "---\nid: mem_7f\n---\nforty\n")
-    note("01_Shallow/budget 2.md", "---\nid: mem_7f\n---\nfifty\n")
+    note("01_Shallow/ledger.md", "---\nid: mem_7f\n---\nfifty\n")
     before = notes(vault)
 
     for act in (lambda: palace.read(id="mem_7f"), lambda: palace.rate(id="mem_7f", density=1)):
         with pytest.raises(Conflict) as refused:
             act()
         assert "01_Shallow/budget.md" in str(refused.value)
-        assert "01_Shallow/budget 2.md" in str(refused.value)
+        assert "01_Shallow/ledger.md" in str(refused.value)
 
     assert notes(vault) == before
     assert palace.read(title="budget", touch=False)["content"] == "forty\n"
-    assert ("01_Shallow/budget.md", "duplicate_id") in codes(palace)
+    assert ("01_Shallow/ledger.md", "duplicate_id") in codes(palace)
 
 
 # -- FS-15 --------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from vault_palace.core.streak import links
 OURS, MIDDLE, THEIRS = "<<<<<<< ", "=======", ">>>>>>> "
 
 # What the program works out for the place where the main note lies: a copy has nothing to say on it.
-_PLACES = frozenset(
+PLACES = frozenset(
     {
         "id",
         "layer",
@@ -157,7 +157,7 @@ def merge_properties(base: Header | None, main: Header, copy: Header, *, policy:
     _rate(base, main, copy, policy, changes, told)
     united = {_spelled(header, key) for header in (main, copy) for key in _UNITED}
     for key in dict.fromkeys((*main.values, *copy.values)):
-        if key in _PLACES or key in _BY_RULE or key in united:
+        if key in PLACES or key in _BY_RULE or key in united:
             continue
         before, mine, yours = (None if one is None else _essence(one, key) for one in (base, main, copy))
         if mine == yours or yours == before or (base is None and yours is None):

@@ -26,7 +26,7 @@ _CONFLICT_STEMS = tuple(
         r"(?P<stem>.+) \((?:case|unicode encoding|selective sync|white ?space) conflict(?: \d+)?\)(?: \(\d+\))?",  # noqa: E501
         r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[0-9a-z]{7})?",  # Syncthing
         r"(?P<stem>.+)\.conflict(?:\.\d+)?",  # Resilio Sync
-        r"(?P<stem>.+)_[a-z]{3}-\d{1,2}-\d{4}-\d{4}_conflict(?:\(\d+\))?",  # Synology Drive
+        r"(?P<stem>.+?)(?:_[^_]+)?_[a-z]{3}-\d{1,2}-\d{4}-\d{4}_conflict(?:\(\d+\))?",  # Synology Drive
         r"conflict-files-obsidian-git",  # the list that Obsidian Git opens; it goes away with the conflict
     )
 )

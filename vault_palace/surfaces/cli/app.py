@@ -26,7 +26,8 @@ LEFT_FOR_A_PERSON = 1
 MOST_INPUT = 64 * 1024 * 1024  # bytes of standard input; an endless one must not fill the memory
 
 EPILOG = (
-    "Exit status: 0 done; 1 done, but something is left for a person (check, recover); 2 wrong arguments; "
+    "Exit status: 0 done; 1 done, but something is left for a person (check, recover, resolve); "
+    "2 wrong arguments; "
     "10 not_found, 11 exists, 12 conflict, 13 busy, 14 path_violation, 15 policy_violation, "
     "16 rate_limited, 17 budget_exceeded, 18 lock_timeout, 19 malformed_note, 20 unsafe_content, "
     "21 timeout, 22 storage_failed; 70 a fault of the program; 74 the output could not be written; "
@@ -413,6 +414,30 @@ def move(
         answer = palace.move(note, dest_layer, new_path=new_path)
     screen.show(answer, render.moved(answer))
     return 0
+
+
+@app.command()
+def resolve(
+    note: Annotated[str, typer.Argument(help="The conflict copy, or the note that has one.")],
+    keep: Annotated[
+        str | None, typer.Option("--keep", help="main, copy or both: decide without a merge.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+    ] = False,
+    vault: Vault = None,
+    as_json: Json = False,
+) -> int:
+    """Merge a sync tool's conflict copy into its note. Ends with 1 when a person has to decide.
+
+    Where both changed the same lines, both stay, and a page in _System/Conflicts shows them side by side:
+    make one text of them there, then run this again.
+    """
+    screen = Screen.open(as_json=as_json)
+    with opened(vault) as palace:
+        answer = palace.resolve(note, keep=keep, dry_run=dry_run)
+    screen.show(answer, render.resolved(answer))
+    return LEFT_FOR_A_PERSON if answer["outcome"] == "page" else 0
 
 
 @app.command()

@@ -19,6 +19,7 @@ from vault_palace.services.answers import (
     ReadAnswer,
     RecoverAnswer,
     ReindexAnswer,
+    ResolveAnswer,
     RestoreAnswer,
     SearchAnswer,
     StatusAnswer,
@@ -168,6 +169,24 @@ def moved(answer: MoveAnswer) -> list[Block]:
     return said + _left(answer["links_left"])
 
 
+def resolved(answer: ResolveAnswer) -> list[Block]:
+    """What became of the copy, what was not taken over, and what is left to do."""
+    would = "Dry run: " if answer["dry_run"] else ""
+    what = {
+        "merged": f"Merged {answer['copy']} into {answer['main']}",
+        "main": f"Kept {answer['main']}, let {answer['copy']} go",
+        "copy": f"The text of {answer['copy']} is that of {answer['main']}",
+        "both": f"Made {answer['copy']} a memory of its own: {answer['saved_as']}",
+        "page": f"Left both; their texts differ in the same lines, side by side in {answer['page']}",
+    }[answer["outcome"]]
+    said: list[Block] = [Says(would + what, WARN if answer["outcome"] == "page" else GOOD)]
+    said += [Says(f"Not taken over: {told}", WARN) for told in answer["told"]]
+    if answer["outcome"] == "page":
+        again = f"vault-palace resolve {shlex.quote(answer['copy'])}"
+        said.append(Says(f"Take the markers out there, then: {again}. Or: --keep main, copy or both.", FAINT))
+    return said + [Says(f"Another copy of it: {path}", WARN) for path in answer["left"]]
+
+
 def _left(links: Sequence[str]) -> list[Block]:
     return [Says(f"Not rewritten: {left}", WARN) for left in links]
 
@@ -205,6 +224,8 @@ def status(answer: StatusAnswer) -> list[Block]:
             said.append(Table(("note", "to", "reason"), shown, title))
     index = ", ".join(f"{name} {_value(value)}" for name, value in answer["index"].items() if value != "")
     said.append(Says(f"Index: {index}", FAINT))
+    keeper = answer["watch"]["holder"]
+    said.append(Says(f"Keeper: {keeper}" if keeper else "Keeper: none (vault-palace watch)", FAINT))
     if answer["lock"]:
         said.append(Says(f"Write lock: {answer['lock']}", WARN))
     if answer["open_operations"]:
@@ -224,8 +245,6 @@ def problems(rows: Sequence[ProblemAnswer]) -> list[Block]:
     if not rows:
         return [Says("No problems found.", GOOD)]
     said: list[Block] = [
-    keeper = answer["watch"]["holder"]
-    said.append(Says(f"Keeper: {keeper}" if keeper else "Keeper: none (vault-palace watch)", FAINT))
         Says(f"{row['path']}:{row['line']}: {row['code']}: {row['message']}") for row in rows
     ]
     count = len(rows)
