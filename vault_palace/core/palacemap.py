@@ -457,3 +457,13 @@ def _sentence(text: str) -> str:
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+
+
+def cell_text(text: str, most: int = _LONGEST_TEXT) -> str:
+    """*text* for a table cell of any generated note: nothing in it breaks out, runs or links."""
+    return _text(text, most)
+
+
+def cell_link(link: str) -> str:
+    """A ready `[[link]]` for a table cell of any generated note; as plain text what would be no link."""
+    return _link(link)
