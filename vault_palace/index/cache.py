@@ -15,6 +15,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -22,8 +23,9 @@ from typing import ClassVar, TypeVar
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import StorageFailed
 from vault_palace.core.model import Memory, Problem
-from vault_palace.index import engine, queries, sql
+from vault_palace.index import due, engine, overview, queries, sql
 from vault_palace.index.notes import DamagedRowError, IndexedNote, Words
+from vault_palace.index.overview import Overview
 from vault_palace.index.queries import Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
@@ -224,6 +226,22 @@ class Cache:
     def folders(self, *kinds: str) -> dict[str, int]:
         """Folders that hold notes of these kinds (memories, when none is named), with how many."""
         return self._read(lambda db: queries.folders(db, kinds or ("memory",)))
+
+    def overview(self, last: date, most: int = overview.MOST) -> Overview:
+        """What the index note shows, from one state: what leaves and rises by *last*, and the like."""
+        return self._read(lambda db: overview.gather(db, last, most))
+
+    def may_be_due(self, last: date) -> tuple[str, ...]:
+        """The notes that leave or rise by the day *last*, or of which nobody has worked that out; by path."""
+        return self._read(lambda db: due.may_be_due(db, last))
+
+    def linked_from(self, path: str) -> tuple[str, ...]:
+        """The files that the links of the note at *path* lead to."""
+        return self._read(lambda db: due.linked_from(db, path))
+
+    def last_touch(self) -> date | None:
+        """The newest day on which a memory of the layers was touched; None without memories."""
+        return self._read(due.last_touch)
 
     def troubles(self) -> tuple[str, ...]:
         """What is wrong with the cache itself, in words: damage, and tables that do not fit together."""

@@ -167,6 +167,33 @@ def mark_of_columns(size: int | str, mtime_ns: int | str, inode: int | str, chan
     return Mark(int(size), int(mtime_ns), int(inode), int(changed_ns))
 
 
+def ranked_columns(note: IndexedNote) -> tuple[Any, ...]:
+    """Room, density, streak, day of birth, the days on which it leaves or rises, and whether it has neither.
+
+    What the index note's lists are ordered by. A note that no rule moves (pinned, Bedrock, archived, a value
+    that cannot be read) has no such day whatever its properties say, and lacks none.
+    """
+    room, memory = text_column(note.room), note.memory
+    if memory is None:
+        return room, None, None, None, None, None, False
+    moves = (
+        note.layer in (Layer.SHALLOW, Layer.SEDIMENT)
+        and not memory.pinned
+        and memory.density is not None
+        and memory.streak is not None
+    )
+    decays_on, rises_on = (memory.decays_on, memory.rises_on) if moves else (None, None)
+    return (
+        room,
+        memory.density,
+        None if memory.streak is None else number_column(memory.streak),
+        memory.created.isoformat(timespec="seconds"),
+        None if decays_on is None else decays_on.isoformat(),
+        None if rises_on is None else rises_on.isoformat(),
+        moves and decays_on is None and rises_on is None,
+    )
+
+
 # The columns that `note_of_columns` wants, in its order.
 NOTE_COLUMNS = (
     "note.path, note.kind, note.layer, note.memory_id, note.title, note.memory, note.properties, note.data,"

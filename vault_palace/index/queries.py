@@ -27,8 +27,9 @@ from vault_palace.index.notes import (
 )
 from vault_palace.index.sql import marks_for, tag_key
 
-_FROM_LINKS = "FROM link JOIN note AS source ON source.id = link.note"
-_COUNTED = "source.kind = 'memory' AND source.layer IS NOT NULL AND link.target <> source.path"
+# CROSS: from a link to its note. Left to itself the engine begins with all memories, for each single target.
+FROM_LINKS = "FROM link CROSS JOIN note AS source ON source.id = link.note"
+COUNTED = "source.kind = 'memory' AND source.layer IS NOT NULL AND link.target <> source.path"
 
 
 # --- links -----------------------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def resolve(db: sqlite3.Connection, keys: Iterable[str], note: int | None = None
     for key in keys:
         column = text_column(key)
         links = db.execute(
-            f"SELECT link.note, link.place, link.path, link.target, source.path {_FROM_LINKS}"
+            f"SELECT link.note, link.place, link.path, link.target, source.path {FROM_LINKS}"
             f" WHERE link.key = ?{only}",
             (column,) if note is None else (column, note),
         ).fetchall()
@@ -60,8 +61,8 @@ def resolve(db: sqlite3.Connection, keys: Iterable[str], note: int | None = None
 def referrers(db: sqlite3.Connection, target: str, *, counted: bool) -> tuple[str, ...]:
     """Paths of the notes with a link to *target*; *counted*: only those that SPEC §3 counts."""
     rows = db.execute(
-        f"SELECT DISTINCT source.path {_FROM_LINKS} WHERE link.target = ?"
-        f"{f' AND {_COUNTED}' if counted else ''} ORDER BY source.path",
+        f"SELECT DISTINCT source.path {FROM_LINKS} WHERE link.target = ?"
+        f"{f' AND {COUNTED}' if counted else ''} ORDER BY source.path",
         (text_column(target),),
     )
     return tuple(text_of_column(path) for (path,) in rows)
@@ -70,8 +71,8 @@ def referrers(db: sqlite3.Connection, target: str, *, counted: bool) -> tuple[st
 def counted_links(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """Each target with each memory that links to it and counts, once, in order."""
     rows = db.execute(
-        f"SELECT DISTINCT link.target, source.path {_FROM_LINKS}"
-        f" WHERE link.target IS NOT NULL AND {_COUNTED} ORDER BY link.target, source.path"
+        f"SELECT DISTINCT link.target, source.path {FROM_LINKS}"
+        f" WHERE link.target IS NOT NULL AND {COUNTED} ORDER BY link.target, source.path"
     )
     for target, source in rows:
         yield text_of_column(target), text_of_column(source)
@@ -92,8 +93,8 @@ def orphans(db: sqlite3.Connection) -> tuple[str, ...]:
     rows = db.execute(
         "SELECT path FROM note WHERE kind = 'memory' AND layer IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM link WHERE link.note = note.id AND link.target <> note.path)"
-        f" AND NOT EXISTS (SELECT 1 {_FROM_LINKS}"
-        f" WHERE link.target = note.path AND {_COUNTED}) ORDER BY path"
+        f" AND NOT EXISTS (SELECT 1 {FROM_LINKS}"
+        f" WHERE link.target = note.path AND {COUNTED}) ORDER BY path"
     )
     return tuple(text_of_column(path) for (path,) in rows)
 

@@ -34,6 +34,7 @@ from vault_palace.index.notes import (
     memory_column,
     memory_of_column,
     note_of_columns,
+    ranked_columns,
     searched_digest,
     text_column,
     text_of_column,
@@ -42,7 +43,7 @@ from vault_palace.index.notes import (
 
 APPLICATION = 0x56505043  # how our files differ from any other SQLite file
 SCHEMA = (
-    2  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
+    3  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
 )
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.
@@ -53,19 +54,26 @@ CREATE TABLE file(path PRIMARY KEY, key NOT NULL, size, mtime_ns, inode, changed
 CREATE INDEX file_by_key ON file(key);
 CREATE TABLE note(
     id INTEGER PRIMARY KEY, path NOT NULL UNIQUE, kind TEXT NOT NULL, layer TEXT, folder NOT NULL, memory_id,
-    title, density REAL, memory TEXT, properties TEXT, data TEXT, troubled INTEGER, searched BLOB,
+    title, room, density REAL, streak, created TEXT, decays_on TEXT, rises_on TEXT, undated INTEGER,
+    memory TEXT, properties TEXT, data TEXT, troubled INTEGER, searched BLOB,
     size, mtime_ns, inode, changed_ns
 );
 CREATE INDEX note_by_memory_id ON note(memory_id) WHERE memory_id <> '';
 CREATE INDEX note_by_folder ON note(folder, kind);
-CREATE INDEX note_by_kind ON note(kind, layer);
-CREATE INDEX note_by_trouble ON note(troubled) WHERE troubled;
+CREATE INDEX note_by_kind ON note(kind, layer, room, density, decays_on);
+CREATE INDEX note_by_trouble ON note(path, troubled) WHERE troubled;
+CREATE INDEX note_by_decay ON note(decays_on, path) WHERE decays_on IS NOT NULL;
+CREATE INDEX note_by_rise ON note(rises_on, path) WHERE rises_on IS NOT NULL;
+CREATE INDEX note_without_days ON note(path) WHERE undated;
+CREATE INDEX note_by_worth ON note(density DESC, streak DESC, path) WHERE layer IS NOT NULL;
+CREATE INDEX note_by_age ON note(created DESC, path) WHERE layer IS NOT NULL;
 CREATE TABLE name(key, rank INTEGER, note INTEGER, PRIMARY KEY(key, rank, note)) WITHOUT ROWID;
 CREATE INDEX name_by_note ON name(note);
 CREATE TABLE tag(note INTEGER, tag, PRIMARY KEY(note, tag)) WITHOUT ROWID;
 CREATE TABLE link(note INTEGER, place INTEGER, path, key, target, PRIMARY KEY(note, place)) WITHOUT ROWID;
 CREATE INDEX link_by_key ON link(key);
 CREATE INDEX link_by_target ON link(target) WHERE target IS NOT NULL;
+CREATE INDEX link_to_nowhere ON link(note, place) WHERE target IS NULL;
 CREATE TABLE unquoted(key, note INTEGER, PRIMARY KEY(key, note)) WITHOUT ROWID;
 CREATE INDEX unquoted_by_note ON unquoted(note);
 CREATE TABLE packed(note INTEGER PRIMARY KEY, words BLOB);
@@ -161,11 +169,11 @@ def put(db: sqlite3.Connection, note: IndexedNote) -> tuple[int, str | None]:
         text_column(normalize("NFC", note.folder)),
         text_column(note.id),
         text_column(note.title),
-        note.memory.density if note.memory else None,
+        *ranked_columns(note),
         memory_column(note.memory),
         json_column(note.properties),
         data_column(note),
-        bool(note.problems),
+        len(note.problems),
         searched,
         *mark_columns(note.mark),
     )
@@ -177,9 +185,10 @@ def put(db: sqlite3.Connection, note: IndexedNote) -> tuple[int, str | None]:
     else:
         number, before = row
         db.execute(
-            "UPDATE note SET kind = ?, layer = ?, folder = ?, memory_id = ?, title = ?, density = ?,"
-            " memory = ?, properties = ?, data = ?, troubled = ?, searched = ?, size = ?, mtime_ns = ?,"
-            " inode = ?, changed_ns = ? WHERE id = ?",
+            "UPDATE note SET kind = ?, layer = ?, folder = ?, memory_id = ?, title = ?, room = ?,"
+            " density = ?, streak = ?, created = ?, decays_on = ?, rises_on = ?, undated = ?, memory = ?,"
+            " properties = ?, data = ?, troubled = ?, searched = ?, size = ?, mtime_ns = ?, inode = ?,"
+            " changed_ns = ? WHERE id = ?",
             (*columns, number),
         )
     if before != searched:

@@ -1,0 +1,222 @@
+"""What the index note shows of the notes: short lists, each with how many there are, and counts by room.
+
+Everything is ordered by indexed columns and cut by the engine, ties by path; only what is listed is read
+whole. So a hundred thousand notes cost little more than a hundred. Like `index.sql`: functions over a
+connection.
+"""
+
+# ruff: noqa: S608  (what is put together here are our own words; values are always bound)
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Generic, TypeVar
+
+from vault_palace.core.model import Memory, Problem
+from vault_palace.index.notes import NOTE_COLUMNS, memory_of_column, note_of_columns, text_of_column
+from vault_palace.index.queries import COUNTED, FROM_LINKS
+
+T = TypeVar("T")
+
+MOST = 40  # entries of one list
+
+_MEMORIES = "SELECT note.path, note.memory FROM note"
+# A narrow index holds all that is asked of a note here; the notes themselves are wide.
+_ORPHANS = (
+    "WITH orphan AS MATERIALIZED (SELECT note.id, note.path FROM note INDEXED BY note_by_age"
+    " WHERE note.layer IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM link WHERE link.note = note.id AND link.target <> note.path)"
+    f" AND NOT EXISTS (SELECT 1 {FROM_LINKS} WHERE link.target = note.path AND {COUNTED}))"
+    " SELECT note.path, note.memory, (SELECT count(*) FROM orphan)"
+    " FROM (SELECT id FROM orphan ORDER BY path LIMIT ?) AS first JOIN note ON note.id = first.id"
+    " ORDER BY note.path"
+)
+_NOWHERE = (
+    "FROM link CROSS JOIN note ON note.id = link.note"
+    " WHERE link.target IS NULL AND link.path <> '' AND note.kind = 'memory'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Generic[T]):
+    """The first entries of a list, and how many it has."""
+
+    first: tuple[T, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The notes in one folder of a layer, or of the archive (`layer` is empty): `room` may be empty.
+
+    `density` is their mean, None where none has one; `decaying` how many leave by the day that was asked for.
+    """
+
+    layer: str
+    room: str
+    count: int
+    density: float | None = None
+    decaying: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """A note whose id or name another one, the first of that name by path, has too."""
+
+    path: str
+    first: str
+    code: str  # duplicate_id or duplicate_name
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All lists, taken from one state of the cache."""
+
+    decaying: Some[Memory]  # leave by the day asked for, the soonest first
+    rising: Some[Memory]  # rise by then
+    undated: Some[Memory]  # rules move them one day, and no day is written in them yet
+    strongest: tuple[Memory, ...]
+    newest: tuple[Memory, ...]
+    rooms: tuple[Room, ...]  # layers before the archive, by name
+    orphans: Some[Memory]
+    unresolved: Some[tuple[str, str]]  # path of a memory, link path
+    problems: Some[Problem]
+    twins: Some[Twin]
+    conflicts: Some[str]
+    next_leaving: date | None  # the first day on which any note leaves
+
+
+def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
+    """The lists, at most *most* entries each, with what happens up to the day *last*."""
+    return Overview(
+        decaying=_due(db, "decays_on", last, most),
+        rising=_due(db, "rises_on", last, most),
+        undated=_undated(db, most),
+        strongest=_first(db, "note.density IS NOT NULL", "note.density DESC, note.streak DESC", most),
+        newest=_first(db, "note.created IS NOT NULL", "note.created DESC", most),
+        rooms=_rooms(db, last),
+        orphans=_orphans(db, most),
+        unresolved=_unresolved(db, most),
+        problems=_problems(db, most),
+        twins=_twins(db, most),
+        conflicts=_conflicts(db, most),
+        next_leaving=_next_leaving(db),
+    )
+
+
+def _memories(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> tuple[Memory, ...]:
+    return _as_memories(db.execute(f"{_MEMORIES} {rest}", values))
+
+
+def _as_memories(rows: Iterable[tuple[Any, ...]]) -> tuple[Memory, ...]:
+    found = (memory_of_column(text_of_column(path), memory) for path, memory, *_ in rows)
+    return tuple(memory for memory in found if memory is not None)
+
+
+def _count(db: sqlite3.Connection, query: str, values: tuple[Any, ...] = ()) -> int:
+    return int(db.execute(query, values).fetchone()[0] or 0)
+
+
+def _undated(db: sqlite3.Connection, most: int) -> Some[Memory]:
+    first = _memories(db, "WHERE note.undated ORDER BY note.path LIMIT ?", (most,))
+    return Some(first, _count(db, "SELECT count(*) FROM note WHERE note.undated"))
+
+
+def _orphans(db: sqlite3.Connection, most: int) -> Some[Memory]:
+    """As `queries.orphans`, cut."""
+    rows = db.execute(_ORPHANS, (most,)).fetchall()
+    return Some(_as_memories(rows), rows[0][2] if rows else 0)
+
+
+def _due(db: sqlite3.Connection, column: str, last: date, most: int) -> Some[Memory]:
+    day = last.isoformat()
+    where = f"note.{column} IS NOT NULL AND note.{column} <= ?"
+    first = _memories(db, f"WHERE {where} ORDER BY note.{column}, note.path LIMIT ?", (day, most))
+    return Some(first, _count(db, f"SELECT count(*) FROM note WHERE {where}", (day,)))
+
+
+def _first(db: sqlite3.Connection, where: str, order: str, most: int) -> tuple[Memory, ...]:
+    return _memories(
+        db, f"WHERE note.layer IS NOT NULL AND {where} ORDER BY {order}, note.path LIMIT ?", (most,)
+    )
+
+
+def _rooms(db: sqlite3.Connection, last: date) -> tuple[Room, ...]:
+    found = db.execute(
+        "SELECT kind, layer, room, count(*), avg(density), sum(decays_on IS NOT NULL AND decays_on <= ?)"
+        " FROM note WHERE kind IN ('memory', 'archived') GROUP BY kind, layer, room",
+        (last.isoformat(),),
+    )
+    rooms = [
+        Room(
+            layer=layer or "",
+            room=text_of_column(room),
+            count=count,
+            density=None if density is None else round(density, 4),
+            decaying=decaying,
+        )
+        for kind, layer, room, count, density, decaying in found
+        if layer is not None or kind == "archived"
+    ]
+    return tuple(sorted(rooms, key=lambda room: (not room.layer, room.layer, room.room)))
+
+
+def _next_leaving(db: sqlite3.Connection) -> date | None:
+    (day,) = db.execute("SELECT min(decays_on) FROM note WHERE decays_on IS NOT NULL").fetchone()
+    return None if day is None else date.fromisoformat(day)
+
+
+def _unresolved(db: sqlite3.Connection, most: int) -> Some[tuple[str, str]]:
+    """Of memories alone: what the index note itself says of them must not change what it says."""
+    rows = db.execute(
+        f"SELECT note.path, link.path {_NOWHERE} ORDER BY note.path, link.place LIMIT ?", (most,)
+    ).fetchall()
+    first = tuple((text_of_column(path), text_of_column(link)) for path, link in rows)
+    return Some(first, _count(db, f"SELECT count(*) {_NOWHERE}"))
+
+
+def _problems(db: sqlite3.Connection, most: int) -> Some[Problem]:
+    rows = db.execute(
+        f"SELECT {NOTE_COLUMNS} FROM note WHERE note.troubled ORDER BY note.path LIMIT ?", (most,)
+    )
+    found = [problem for row in rows for problem in note_of_columns(row).problems]
+    found.sort(key=lambda problem: (problem.path, problem.line, problem.code, problem.message))
+    return Some(tuple(found[:most]), _count(db, "SELECT sum(troubled) FROM note WHERE troubled"))
+
+
+def _twins(db: sqlite3.Connection, most: int) -> Some[Twin]:
+    """Notes that share an id or a name: all but the first of each group, so that each group is told once."""
+    ids = (
+        "SELECT memory_id AS value, count(*) AS many FROM note WHERE memory_id <> ''"
+        " GROUP BY memory_id HAVING count(*) > 1"
+    )
+    # Names of dashboards and conflict copies stand there too, and are sorted out among the few that are left.
+    names = (
+        "SELECT name.key AS value, count(*) AS many FROM name JOIN note ON note.id = name.note"
+        " WHERE name.rank = 0 AND name.key IN (SELECT key FROM name WHERE rank = 0 GROUP BY key"
+        " HAVING count(*) > 1) AND note.kind IN ('memory', 'archived') GROUP BY name.key HAVING count(*) > 1"
+    )
+    with_id = "SELECT path FROM note WHERE memory_id = ? AND memory_id <> '' ORDER BY path LIMIT ?"
+    with_name = (
+        "SELECT note.path FROM name JOIN note ON note.id = name.note WHERE name.key = ? AND name.rank = 0"
+        " AND note.kind IN ('memory', 'archived') ORDER BY note.path LIMIT ?"
+    )
+    found: list[Twin] = []
+    count = 0
+    for code, groups, members in (("duplicate_id", ids, with_id), ("duplicate_name", names, with_name)):
+        count += _count(db, f"SELECT sum(many - 1) FROM ({groups})")
+        for value, _ in db.execute(f"{groups} ORDER BY value LIMIT ?", (most,)).fetchall():
+            first, *others = (text_of_column(path) for (path,) in db.execute(members, (value, most + 1)))
+            found += [Twin(path=path, first=first, code=code, value=text_of_column(value)) for path in others]
+    found.sort(key=lambda twin: (twin.path, twin.code))
+    return Some(tuple(found[:most]), count)
+
+
+def _conflicts(db: sqlite3.Connection, most: int) -> Some[str]:
+    rows = db.execute("SELECT path FROM note WHERE kind = 'conflict' ORDER BY path LIMIT ?", (most,))
+    first = tuple(text_of_column(path) for (path,) in rows)
+    return Some(first, _count(db, "SELECT count(*) FROM note WHERE kind = 'conflict'"))
