@@ -666,5 +666,73 @@ def test_a_changed_default_takes_its_lines_along_exactly_once(
     assert found == [7, 10, 9]
 
 
+def test_a_default_that_stood_for_a_moment_is_no_personal_lifetime(
+    palace: Palace, vault: Path, clock: Clock
+) -> None:
+    """A person types 10 over 7, and the 1 in between is saved, and written into a note, before the 0 is."""
+    for number in range(3):
+        palace.write("x", title=f"Sand {number}")
+    palace.rate(path="01_Shallow/Sand 2.md", decay_days=9)
+    palace.house.policy_applied()
+    set_policy(vault, clock, shallow_days=1)
+    palace.rate(path="01_Shallow/Sand 0.md", density=0.3)
+    between = properties(vault, "01_Shallow/Sand 0.md")["decay_days"]
+    set_policy(vault, clock, shallow_days=10)
+
+    palace.metabolize(confirm=True)
+
+    found = [properties(vault, f"01_Shallow/Sand {number}.md")["decay_days"] for number in range(3)]
+    assert (between, found) == (1, [10, 10, 9])
+    palace.rate(path="01_Shallow/Sand 0.md", decay_days=1)
+    palace.metabolize(confirm=True)
+    assert properties(vault, "01_Shallow/Sand 0.md")["decay_days"] == 1
+
+
+def test_a_default_that_was_taken_back_leaves_the_notes_as_they_were(
+    palace: Palace, vault: Path, clock: Clock
+) -> None:
+    for number in range(2):
+        palace.write("x", title=f"Sand {number}")
+    palace.house.policy_applied()
+    before = [properties(vault, f"01_Shallow/Sand {number}.md") for number in range(2)]
+    set_policy(vault, clock, shallow_days=1)
+    palace.rate(path="01_Shallow/Sand 0.md", density=0.2)
+    set_policy(vault, clock)
+
+    palace.metabolize(confirm=True)
+
+    after = [properties(vault, f"01_Shallow/Sand {number}.md") for number in range(2)]
+    assert [{**found, "rated_on": ""} for found in after] == [{**found, "rated_on": ""} for found in before]
+
+
+def test_a_run_of_another_process_is_known_to_this_one(
+    palace: Palace, open_palace: OpenPalace, vault: Path, clock: Clock
+) -> None:
+    palace.write("x", title="Sand")
+    palace.house.policy_applied()
+    set_policy(vault, clock, shallow_days=10)
+    assert palace.house.policy().shallow_days == 10
+    other = open_palace(session="other")
+    other.metabolize(confirm=True)
+
+    palace.rate(path="01_Shallow/Sand.md", decay_days=7)
+    palace.rate(path="01_Shallow/Sand.md", density=0.3)
+
+    assert properties(vault, "01_Shallow/Sand.md")["decay_days"] == 7
+
+
+@pytest.mark.parametrize("since", ['"x"', "7", "null", "[7]", '["x", null]', "[[1]]", "[[[], {}, -1]]", "{}"])
+def test_damaged_lifetimes_of_the_past_are_the_defaults_own(palace: Palace, vault: Path, since: str) -> None:
+    palace.write("x", title="Sand")
+    palace.house.policy_applied()
+    state = vault / ".palace/policy.json"
+    state.write_text(f'{{"since": {since}, {state.read_text(encoding="utf-8")[1:]}', encoding="utf-8")
+
+    palace.metabolize(confirm=True)
+
+    assert properties(vault, "01_Shallow/Sand.md")["decay_days"] == 7
+    assert "since" not in state.read_text(encoding="utf-8")
+
+
 def test_a_policy_by_which_nothing_was_judged_yet_is_a_changed_one(palace: Palace) -> None:
     assert ageing.policy_changed(palace.house)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from datetime import date, timedelta
+from datetime import timedelta
 
 from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
 from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import arguments, quiet, safety, zones
+from vault_palace.services import ageing, arguments, quiet, safety, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
     HealthAnswer,
@@ -93,6 +93,7 @@ def problems(house: House) -> list[Problem]:
         *house.policy_problems(),
         *house.journal.problems(),
         *open_operations(house.journal),
+        *house.quarrels.values(),
     }
     return sorted(found, key=lambda item: (item.path, item.line, item.code, item.message))
 
@@ -116,30 +117,9 @@ def _forecasts(house: House) -> dict[str, Memory]:
 
 
 def _leaving(house: House) -> tuple[list[DecisionAnswer], list[DecisionAnswer]]:
-    """The archives that wait for `force`, and those that tomorrow's run will make (SPEC §5, Brakes).
-
-    The rules are asked only when some note can be due: its day has come, or nobody has worked it out.
-    """
-    now, policy = house.now(), house.policy()
-    tomorrow = now + timedelta(days=1)
-    last = policy.today(tomorrow)
-    seen = house.shelf.memories()
-    if not any(_can_leave(memory, last) for memory in seen.values()):
-        return [], []
-    sources = house.shelf.sources()
-    waiting = rules.plan(tuple(seen.values()), sources, now, policy).waiting
-    held = {decision.path for decision in waiting}
-    plan = rules.plan(tuple(seen.values()), sources, tomorrow, policy, force=True)
-    due = [one for one in plan.decisions if one.to == ARCHIVE and one.path not in held]
-    return [decided(one) for one in waiting[:SHOWN]], [decided(one) for one in due[:SHOWN]]
-
-
-def _can_leave(memory: Memory, last: date) -> bool:
-    if memory.pinned or memory.layer is Layer.BEDROCK or memory.density is None or memory.streak is None:
-        return False
-    if memory.decays_on is None:
-        return memory.rises_on is None
-    return memory.decays_on <= last
+    """The archives that wait for `force`, and those that tomorrow's run will make (SPEC §5, Brakes)."""
+    seen = ageing.outlook(house)
+    return [decided(one) for one in seen.waiting[:SHOWN]], [decided(one) for one in seen.tomorrow[:SHOWN]]
 
 
 def watching(house: House) -> dict[str, object]:
@@ -161,7 +141,6 @@ def health(house: House) -> HealthAnswer:
     waiting: list[DecisionAnswer] = []
     tomorrow: list[DecisionAnswer] = []
     try:
-        watch=watching(house),
         found = check(house)
         waiting, tomorrow = _leaving(house)
     except VaultError as error:
@@ -175,6 +154,7 @@ def health(house: House) -> HealthAnswer:
         vault=str(house.vault.root),
         mode=house.mode(),
         index=house.shelf.facts(),
+        watch=watching(house),
         problems=[shown(item) for item in everything[:SHOWN]],
         problem_count=len(everything),
         waiting=waiting,
@@ -210,7 +190,6 @@ def status(house: House) -> StatusAnswer:
                     DecisionAnswer(
                         path=path, to=memory.rises_to.value, rule="forecast", reason=f"rises on {when}"
                     ),
-        watch=watching(house),
                 )
             )
     in_order = lambda pair: (pair[0], pair[1]["path"])  # noqa: E731
@@ -224,6 +203,7 @@ def status(house: House) -> StatusAnswer:
         decaying_soon=[answer for _, answer in sorted(decaying, key=in_order)[:SHOWN]],
         rising_soon=[answer for _, answer in sorted(rising, key=in_order)[:SHOWN]],
         index=house.shelf.facts(),
+        watch=watching(house),
         open_operations=len(house.journal.unfinished()),
         problem_count=len(problems(house)),
         lock=house.lock_holder(),

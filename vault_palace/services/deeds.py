@@ -15,6 +15,7 @@ from vault_palace.core import rules
 from vault_palace.core.model import Memory
 from vault_palace.core.policy import carry_defaults
 from vault_palace.index.cache import IndexedNote
+from vault_palace.storage import forgotten
 from vault_palace.storage.records import Entry, LastWrite, NoteFact
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ def observer(house: House) -> Observe:
     changed it, the file's again.
     """
     policy, now = house.policy(), house.now()
-    before = house.applied_policy
+    earlier = house.earlier_policies()
     last_write = _last_writes(house)
 
     def observe(memory: Memory, id: str, body: str, mtime_ns: int) -> Memory:
-        if before is not None:
+        for before in earlier:
             memory = carry_defaults(memory, before, policy)
         last = last_write(memory, id)
         if last is None:
@@ -115,6 +116,8 @@ def put_on_record(
     place = note.path if note is not None else path
     if not facts and id:
         facts = [NoteFact(id=id, path=place, body="")]
+    if note is None and forgotten.holds(house.vault, id or path):
+        return  # it was erased, not deleted: no journal is to name it again
     with house.locked():
         _record(house, verb, why if facts else f"{why}: {place}", facts)
 

@@ -7,7 +7,6 @@ with cache; a note is always read from disk before anything is decided about it 
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import threading
 import time
@@ -34,18 +33,17 @@ from vault_palace.core.errors import (
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
-from vault_palace.core.policy import Policy, from_json, to_json
+from vault_palace.core.policy import Policy
 from vault_palace.core.streak import resting
 from vault_palace.services import copies, deeds, policies
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
-from vault_palace.services.zones import zone_of
 from vault_palace.storage import files, operations
 from vault_palace.storage.journal import Journal, can_name
 from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.operations import Operation, Recovered, Step
 from vault_palace.storage.records import NoteFact
 from vault_palace.storage.vault import Stored, Vault, find_palace, palace_mark
-from vault_palace.storage.versions import Versions, prepare_state
+from vault_palace.storage.versions import Versions
 
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
 REDO = 50  # how often an edit is made anew on a note that changed under it; twenty agents may write at once
@@ -171,7 +169,7 @@ class House:
         self._lock = WriteLock(vault)
         self.guard = threading.RLock()
         self._policy: tuple[tuple[Mark | None, Mark | None], Policy, tuple[Problem, ...]] | None = None
-        self._applied: tuple[Policy | None, str] = (None, "")
+        self._applied = policies.Applied(vault)
         self._destructive: deque[datetime] = deque()
         self.touches: dict[str, datetime] = {}
         self.recovered: tuple[Recovered, ...] = ()  # unfinished ones ended by the way, until told
@@ -212,31 +210,21 @@ class House:
         return self._policy[2]
 
     def _policy_now(self) -> tuple[Policy, tuple[Problem, ...]]:
-        self._applied = self._policy_state()
-        return policies.read(self.vault, self._applied[0])
-
-    def _policy_state(self) -> tuple[Policy | None, str]:
-        """The policy that the last whole run went by, which is the last good one; None before any."""
-        try:
-            text = files.read_bytes(self.vault.state / "policy.json").decode("utf-8")
-            document = json.loads(text)
-        except (VaultError, ValueError, RecursionError):
-            return None, ""
-        # Derived data: damaged, it is as good as none.
-        return (from_json(document, zone_of=zone_of), text) if isinstance(document, dict) else (None, "")
+        return policies.read(self.vault, self._applied.policy())
 
     @property
     def applied_policy(self) -> Policy | None:
         """The policy that the last whole run went by; None before any."""
-        return self._applied[0]
+        return self._applied.policy()
+
+    def earlier_policies(self) -> tuple[Policy, ...]:
+        """The policies whose default lifetimes may stand in notes as defaults, the oldest first."""
+        return self._applied.all()
 
     def policy_applied(self) -> None:
-        """Remember the policy in force, so that a later change of a default is seen as one."""
+        """Remember that every note was judged by the policy in force."""
         self.present()
-        text = json.dumps(to_json(self.policy()), sort_keys=True)
-        if text != self._policy_state()[1]:
-            files.write_state(prepare_state(self.vault) / "policy.json", text.encode("utf-8"))
-        self._applied = (self.policy(), text)
+        self._applied.complete(self.policy())
 
     def prune_versions(self) -> None:
         """Drop kept versions that are older or more than Policy says; unfinished operations keep theirs."""
@@ -510,6 +498,7 @@ class House:
 
         The operation's id is returned.
         """
+        self._applied.written_by(self.policy())
         steps: list[Step] = []
         facts: list[NoteFact] = []
         for edit in edits:

@@ -1,16 +1,28 @@
-"""The policy of a vault: its `Policy.md`, else Sediment Palace's `policy.yaml`, else the defaults."""
+"""The policy of a vault: its `Policy.md`, else Sediment Palace's `policy.yaml`, else the defaults.
+
+And the one that every note was last judged by, in this machine's state: by it a default lifetime in a note is
+told from a personal one after the policy has changed.
+"""
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import replace
 
 from vault_palace.core import frontmatter
+from vault_palace.core.changes import Mark
 from vault_palace.core.errors import MalformedNote, NotFound, VaultError
-from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Problem
-from vault_palace.core.policy import KINDS, Policy, read_old_policy, read_policy
+from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, STATE, Layer, Problem, Value
+from vault_palace.core.policy import KINDS, Policy, from_json, read_old_policy, read_policy, to_json
 from vault_palace.core.yaml12 import Unreadable, load_value
 from vault_palace.services.zones import machine_zone, zone_of
+from vault_palace.storage import files
 from vault_palace.storage.vault import Vault
+from vault_palace.storage.versions import prepare_state
+
+APPLIED = f"{STATE}/policy.json"
+SINCE = "since"  # its key for the lifetimes that notes were written by since
 
 
 def read(vault: Vault, last_good: Policy | None) -> tuple[Policy, tuple[Problem, ...]]:
@@ -94,3 +106,85 @@ def _read_old(vault: Vault, default: Policy) -> tuple[Policy, tuple[Problem, ...
 
 def _problem(path: str, code: str, message: str) -> Problem:
     return Problem(path=path, line=0, code=code, message=message)
+
+
+# -- the policy that every note was last judged by ----------------------------------------------------------
+
+
+class Applied:
+    """The policy that the last whole run went by, and the default lifetimes of notes written since.
+
+    A person who types 10 over 7 saves a 1 in between, which some notes may hold by then. It is derived data:
+    damaged, it is as good as none.
+    """
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+        self._read: tuple[Mark | None, Policy | None, tuple[Policy, ...]] = (None, None, ())
+
+    def policy(self) -> Policy | None:
+        """The policy of the last whole run, which is the last good one; None before any."""
+        return self._now()[1]
+
+    def all(self) -> tuple[Policy, ...]:
+        """Every policy whose default lifetimes may stand in notes as defaults, the oldest first."""
+        _, policy, since = self._now()
+        return () if policy is None else (policy, *since)
+
+    def complete(self, policy: Policy) -> None:
+        """Every note was judged by *policy*."""
+        self._write(policy, ())
+
+    def written_by(self, policy: Policy) -> None:
+        """A note is about to be written by *policy*."""
+        _, applied, since = self._now()
+        if applied is None or any(_lifetimes(policy) == _lifetimes(known) for known in (applied, *since)):
+            return
+        with suppress(VaultError):  # whoever cannot write this can hardly write the note
+            self._write(applied, (*since, policy))
+
+    def _write(self, policy: Policy, since: tuple[Policy, ...]) -> None:
+        document = to_json(policy)
+        if since:
+            document[SINCE] = [list(_lifetimes(known)) for known in since]
+        data = json.dumps(document, sort_keys=True).encode("utf-8")
+        with suppress(VaultError):
+            if files.read_bytes(self.vault.locate(APPLIED)) == data:
+                return
+        prepare_state(self.vault)
+        files.write_state(self.vault.locate(APPLIED), data)
+
+    def _now(self) -> tuple[Mark | None, Policy | None, tuple[Policy, ...]]:
+        """What the state says now; another process may have made a run."""
+        try:
+            mark = self.vault.mark(APPLIED)
+        except VaultError:
+            mark = None
+        if mark is None:
+            return None, None, ()
+        if mark != self._read[0]:
+            self._read = (mark, *self._load())
+        return self._read
+
+    def _load(self) -> tuple[Policy | None, tuple[Policy, ...]]:
+        try:
+            document = json.loads(files.read_bytes(self.vault.locate(APPLIED)))
+        except (VaultError, ValueError, RecursionError):
+            return None, ()
+        if not isinstance(document, dict):
+            return None, ()
+        policy = from_json(document, zone_of=zone_of)
+        listed = document.get(SINCE)
+        since = listed if isinstance(listed, list) else []
+        return policy, tuple(from_json({**document, **_named(item)}, zone_of=zone_of) for item in since)
+
+
+def _lifetimes(policy: Policy) -> tuple[float, ...]:
+    return tuple(policy.lifetime(layer) for layer in Layer)
+
+
+def _named(item: object) -> dict[str, Value]:
+    """Lifetimes as `_lifetimes` gave them, by the names of their properties."""
+    if not isinstance(item, list):
+        return {}
+    return {f"{layer.value}_days": days for layer, days in zip(Layer, item, strict=False)}
