@@ -38,6 +38,8 @@ def main_of(house: House, path: str, id: str, fingerprint: str) -> str | None:
     """
     folder, _, name = path.rpartition("/")
     wanted = places.possible_originals(name)
+    # Most names with a hyphen fit, and nothing is called like what stands before it.
+    wanted = tuple(other for other in wanted if house.shelf.may_exist(other))
     if not wanted or not id:
         return None
     for other in wanted:

@@ -100,14 +100,16 @@ def memory_note(house: House, path: str) -> Note:
     return in_layer(_by_path(house, path))
 
 
+_NO_MEMORY = {
+    "archived": "restore_memory brings it back.",
+    "conflict": "It is a sync tool's conflict copy; `vault-palace resolve` merges it.",
+}
+
+
 def in_layer(note: Note) -> Note:
     """*note*, refused when it is no memory in a layer."""
     if note.kind != "memory":
-        hint = (
-            "restore_memory brings it back."
-            if note.kind == "archived"
-            else "Memories lie in the layer folders."
-        )
+        hint = _NO_MEMORY.get(note.kind, "Memories lie in the layer folders.")
         raise PathViolation(f"{note.path} is not a memory in a layer.", hint=hint, path=note.path)
     return note
 

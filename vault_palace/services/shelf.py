@@ -386,11 +386,14 @@ class Shelf:
                 for path, stored in held.items():
                     mark = self.house.vault.mark(path) or stored.mark
                     fresh = Stored(stored.data, stored.fingerprint, mark)
+                    marks[path] = mark
+                    if not places.is_note(path.rpartition("/")[2]):
+                        cache.put_file(path, mark)
+                        continue
                     known = cache.get(path)
                     note = self.indexed(self.house.understand(path, fresh))
                     self._doubt(note, known)
                     cache.put(note)
-                    marks[path] = mark
             self._judge(cache)
         except VaultError as error:  # the cache's trouble, or the vault's: what was written stays written
             self.lag = str(error)
@@ -457,6 +460,16 @@ class Shelf:
             text=note.header.body if text is not None else note.shown,
         )
 
+    def erase(self) -> list[str]:
+        """Take the cache's files away, so that nothing of any note is left in them, and fill it again.
+
+        Answers the files that could not be taken away.
+        """
+        left = self.cache.erase()
+        self._forget()
+        self.refresh(if_older=0)
+        return left
+
     def rebuild(self) -> int:
         """Empty the cache and fill it from the notes; how many notes there are."""
         self.cache.clear()
@@ -486,6 +499,11 @@ class Shelf:
         return [
             path for path in found if places.kind(path) != "conflict" and names.key(_stem(path)) == wanted
         ]
+
+    def may_exist(self, name: str) -> bool:
+        """Whether a file of this name is known somewhere in the vault, or names are not known yet."""
+        resolver = self._resolver
+        return resolver is None or bool(resolver.candidates(name))
 
     def is_copy(self, path: str) -> bool:
         """Whether the file at *path* is a conflict copy, by its name or by what the cache knows of its id."""
