@@ -133,6 +133,26 @@ class Cache:
         """Forget everything. Inside a batch, readers see the old state until the new one is whole."""
         self._write(sql.clear)
 
+    def erase(self) -> list[str]:
+        """Take the file away with all that lies beside it, and begin an empty one.
+
+        `clear` is not enough where nothing may be left: what was deleted stands on in free pages and in the
+        log. Other processes follow to the new file. Answers the files that could not be taken away.
+        """
+        left: list[str] = []
+        with self._lock:
+            self._let_go()
+            if self._on_disk:
+                with _alone(self.file, self._patience):
+                    for name in sorted(os.listdir(self.file.parent)):
+                        if ".sqlite3" in name and not name.endswith(".guard"):
+                            try:
+                                os.unlink(self.file.with_name(name))
+                            except OSError:  # a folder, or open in another program where that forbids it
+                                left.append(str(self.file.with_name(name)))
+            self._start()
+        return left
+
     def settle_on(self, basis: str) -> bool:
         """Forget everything that was read by other settings than *basis*; whether there was anything."""
 
@@ -255,6 +275,10 @@ class Cache:
 
     def counted_links(self) -> list[tuple[str, str]]:
         return self._read(lambda db: list(queries.counted_links(db)))
+
+    def targets(self, source: str) -> tuple[str, ...]:
+        """The files that the counted links of the memory at *source* lead to."""
+        return self._read(lambda db: queries.targets(db, source))
 
     def unresolved(self) -> tuple[tuple[str, str], ...]:
         return self._read(queries.unresolved)

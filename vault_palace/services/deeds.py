@@ -122,6 +122,11 @@ def put_on_record(
         _record(house, verb, why if facts else f"{why}: {place}", facts)
 
 
+def note_down(house: House, verb: str, why: str) -> None:
+    """Journal what was done to no note that may be named. Lock held."""
+    _record(house, verb, why, ())
+
+
 def _record(house: House, verb: str, why: str, facts: Sequence[NoteFact]) -> None:
     """One journal line about what needs no change of a file. Lock held."""
     entry = Entry(

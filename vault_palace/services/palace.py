@@ -10,6 +10,7 @@ from vault_palace.core.model import Problem
 from vault_palace.services import (
     conflicts,
     curate,
+    forget,
     history,
     metabolize,
     quiet,
@@ -21,6 +22,7 @@ from vault_palace.services import (
 )
 from vault_palace.services.answers import (
     FindAnswer,
+    ForgetAnswer,
     HealthAnswer,
     HistoryAnswer,
     MapAnswer,
@@ -209,6 +211,9 @@ class Palace:
         confirm: bool = False,
     ) -> UndoAnswer:
         return undo.undo(self.house, what, session=session, preview=preview, confirm=confirm)
+
+    def forget(self, note: str, *, confirm: bool = False) -> ForgetAnswer:
+        return forget.forget(self.house, note, confirm=confirm)
 
     def recover(self) -> RecoverAnswer:
         return recover.recover(self.house)

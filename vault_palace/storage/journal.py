@@ -228,8 +228,14 @@ class Journal:
 
     # -- erasing -------------------------------------------------------------------------------------------
 
-    def forget(self, paths: Collection[str], ids: Collection[str]) -> int:
-        """Take every mention of these notes out of this machine's journal; returns the lines changed."""
+    def forget(
+        self, paths: Collection[str], ids: Collection[str], said: re.Pattern[str] | None = None
+    ) -> int:
+        """Take every mention of these notes out of this machine's journal; returns the lines changed.
+
+        Reasons and details in which *said* is found go as well, whatever note they are about.
+        """
+        about = _About(frozenset(paths), frozenset(ids), said)
         with self._guard:
             place = self.vault.locate(self.path)
             reader = self._own()
@@ -241,11 +247,11 @@ class Journal:
                 return 0
             for line in lines:
                 records, odd = from_line(line)
-                if not odd and not any(_mentions(record, paths, ids) for record in records):
+                if not odd and not any(about.mentions(record) for record in records):
                     kept.append(line)
                     continue
                 changed += 1
-                kept.extend(to_line(_redacted(record, paths, ids)).rstrip(b"\n") for record in records)
+                kept.extend(to_line(about.redacted(record)).rstrip(b"\n") for record in records)
             if changed:
                 files.write_state(place, b"\n".join(kept), durable=True)
                 with files.told(place):
@@ -459,22 +465,37 @@ class _Reader:
         return None if note is None else to_last_write(note)
 
 
-def _mentions(record: dict[str, object], paths: Collection[str], ids: Collection[str]) -> bool:
-    entry = to_entry(record, "")
-    if entry is None:
-        return False
-    return any(step.path in paths or step.to in paths for step in entry.steps) or any(
-        note.id in ids or note.path in paths for note in entry.notes
-    )
+@dataclasses.dataclass(frozen=True, slots=True)
+class _About:
+    """The notes whose mention is to go: their paths, their ids, and what tells a sentence about them."""
 
+    paths: frozenset[str]
+    ids: frozenset[str]
+    said: re.Pattern[str] | None
 
-def _redacted(record: dict[str, object], paths: Collection[str], ids: Collection[str]) -> dict[str, object]:
-    entry = to_entry(record, "")
-    if entry is None or not _mentions(record, paths, ids):
-        return record
-    steps = tuple(step for step in entry.steps if step.path not in paths and step.to not in paths)
-    notes = tuple(note for note in entry.notes if note.id not in ids and note.path not in paths)
-    return to_record(dataclasses.replace(entry, why="", steps=steps, notes=notes))
+    def mentions(self, record: dict[str, object]) -> bool:
+        entry = to_entry(record, "")
+        return entry is not None and (
+            self._tells(entry.why)
+            or self._tells(entry.detail)
+            or any(step.path in self.paths or step.to in self.paths for step in entry.steps)
+            or any(note.id in self.ids or note.path in self.paths for note in entry.notes)
+        )
+
+    def _tells(self, text: str) -> bool:
+        return any(path in text for path in self.paths) or (
+            self.said is not None and self.said.search(text) is not None
+        )
+
+    def redacted(self, record: dict[str, object]) -> dict[str, object]:
+        entry = to_entry(record, "")
+        if entry is None or not self.mentions(record):
+            return record
+        if entry.state != "begin":
+            return {key: value for key, value in record.items() if key != "detail"}
+        steps = [step for step in entry.steps if step.path not in self.paths and step.to not in self.paths]
+        notes = [note for note in entry.notes if note.id not in self.ids and note.path not in self.paths]
+        return to_record(dataclasses.replace(entry, why="", steps=tuple(steps), notes=tuple(notes)))
 
 
 def _problem(path: str, line: int, code: str, message: str) -> Problem:
