@@ -78,6 +78,16 @@ def counted_links(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         yield text_of_column(target), text_of_column(source)
 
 
+def targets(db: sqlite3.Connection, source: str) -> tuple[str, ...]:
+    """The files that the links of the note at *source* lead to, if it is a memory whose links count."""
+    rows = db.execute(
+        f"SELECT DISTINCT link.target {FROM_LINKS} WHERE source.path = ? AND link.target IS NOT NULL"
+        f" AND {COUNTED}",
+        (text_column(source),),
+    )
+    return tuple(text_of_column(path) for (path,) in rows)
+
+
 def unresolved(db: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
     """Links that lead nowhere: path of the note and the link's path."""
     rows = db.execute(

@@ -17,9 +17,9 @@ from vault_palace.core import places
 from vault_palace.core.errors import Busy, LockTimeout, NoteChanged, NotFound, StorageFailed, VaultError
 from vault_palace.core.model import POLICY_NOTE, Problem
 from vault_palace.index.cache import IndexedNote
-from vault_palace.index.graph import Graph
 from vault_palace.services import attention, deeds, quiet, upkeep
 from vault_palace.services.house import House
+from vault_palace.services.shelf import link_keys
 from vault_palace.services.trail import NOTES, Found, Known, Trail
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,8 @@ class Keeper:
         self._stale: Any = stale.Overwritten(house) if stale else None
         self._policy: object = None
         self._policy_changed = False
-        self._recount = True
+        self._links_of: set[str] | None = None  # the notes whose links are to be counted anew; None: all
+        self._leads: dict[str, set[str]] = {}
         self._map_dirty = self._journal_dirty = True
         self._map_at = self._journal_at = self._pruned_on = self._day = None  # type: ignore[assignment]
         self._map_at: datetime | None
@@ -161,15 +162,14 @@ class Keeper:
             known = house.shelf.marks()
         if house.shelf.doubts or known is None:
             return
-        marks = {path: mark for path, mark in dict(known).items() if places.is_note(path.rpartition("/")[2])}
-        changed, vanished = self.trail.differences(marks, paths)
+        changed, vanished = self.trail.differences(known, paths)
         now = house.now()
         self._see_policy()
         self._new_day(now)
         if changed or vanished:
             self._judge(self._rows(changed), vanished, now)
         self._see_deleted(now)
-        if self._recount:
+        if self._links_of is None or self._links_of:
             self._see_links(now)
 
     def _rows(self, paths: Collection[str]) -> dict[str, IndexedNote]:
@@ -187,6 +187,7 @@ class Keeper:
     def _judge(self, rows: Mapping[str, IndexedNote], vanished: Collection[str], now: datetime) -> None:
         house = self.house
         first = not self.trail.known
+        came = rows.keys() - self.trail.known.keys()
         last_write = house.journal.last_writes()
 
         def id_at(path: str) -> str:
@@ -230,7 +231,8 @@ class Keeper:
         for path in (self._stale.suspects() if self._stale else set()) & self.trail.known.keys():
             self._due.setdefault(path, _Due(now))
         self._see_moves(found, now)
-        self._recount = self._map_dirty = self._journal_dirty = True
+        self._question_links(rows, vanished, came)
+        self._map_dirty = self._journal_dirty = True
         self._forget_old(now)
 
     def _bulk(
@@ -290,7 +292,7 @@ class Keeper:
             step.path for entry in self.house.journal.recent() for step in entry.steps if step.kind != "put"
         }
         for path, known in gone:
-            self._recount = self._map_dirty = self._journal_dirty = True
+            self._map_dirty = self._journal_dirty = True
             elsewhere = known.id and self.house.shelf.paths_of_id(known.id)
             if path in ours or elsewhere or places.kind(path) not in NOTES:
                 continue
@@ -322,13 +324,39 @@ class Keeper:
 
     def _see_links(self, now: datetime) -> None:
         """Have every note looked after whose `backlinks` are not as many as there are now."""
-        counts = self.house.shelf.ask(lambda cache: Graph(cache).counts())
-        known = self.trail.known
-        for path in counts.keys() | self._backlinks.keys():
-            count = counts.get(path, 0)
-            if self._backlinks.get(path, 0) != count and path in known and places.kind(path) == "memory":
-                self._due.setdefault(path, _Due(now))
-        self._recount = False
+        ask = self.house.shelf.ask
+        if self._links_of is None:  # all, once; then those that may have changed
+            self._leads.clear()
+            counts: dict[str, int] = defaultdict(int)
+            for target, source in ask(lambda cache: cache.counted_links()):
+                if target != source:
+                    counts[target] += 1
+                self._leads.setdefault(source, set()).add(target)
+            found = {path: counts.get(path, 0) for path in counts.keys() | self._backlinks.keys()}
+        else:
+            targets: set[str] = set()
+            for source in self._links_of:
+                leads = set(ask(lambda cache, source=source: cache.targets(source)))  # type: ignore[misc]
+                targets |= leads | self._leads.pop(source, set())
+                if leads:
+                    self._leads[source] = leads
+            found = {path: len(self.house.shelf.backlinks(path)) for path in targets}
+        for path, count in found.items():
+            if self._backlinks.get(path, 0) != count and path in self.trail.known:
+                if places.kind(path) == "memory":
+                    self._due.setdefault(path, _Due(now))
+        self._links_of = set()
+
+    def _question_links(self, rows: Mapping[str, IndexedNote], vanished: Collection[str], came: set[str]) -> None:
+        """Have the links of these notes counted anew, and those of all notes that may mean one of them."""
+        if self._links_of is None:
+            return
+        self._links_of |= rows.keys() | set(vanished)
+        named = {key for path in (*came, *vanished) for key in link_keys(path)}
+        if len(named) > ALL_AT_ONCE:
+            self._links_of = None
+        elif named:
+            self._links_of |= set(self.house.shelf.ask(lambda cache: cache.holders(named)))
 
     def _forget_old(self, now: datetime) -> None:
         for lately in (self._changed_at, self._moved_at, self._told):

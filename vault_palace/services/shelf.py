@@ -250,7 +250,8 @@ class Shelf:
         changes = compare(asked, found)
         if not changes:
             return
-        self.doubts = self._doubts(changes, known, {**dict.fromkeys(known.keys() - asked.keys()), **found})
+        if changes.removed:
+            self.doubts = self._doubts(changes, known, {**dict.fromkeys(known.keys() - asked.keys()), **found})
         removed = {path for path in changes.removed if not _below(path, frozenset(unreadable))}
         if self.doubts:
             removed = set()
@@ -265,7 +266,10 @@ class Shelf:
         gone = self._let_go(cache, sorted(removed))
         self._judge(cache)
         if removed <= gone:
-            self._marks = {**{path: mark for path, mark in known.items() if path not in gone}, **found}
+            known.update(found)
+            for path in gone:
+                known.pop(path, None)
+            self._marks = known
 
     def _take_in(self, cache: Cache, new: Sequence[str], found: Mapping[str, Mark]) -> None:
         """Read *new* into the cache, in batches that let others write between them."""
@@ -544,7 +548,7 @@ class Shelf:
 
     def referrers(self, path: str, to: str) -> list[str]:
         """The notes with a link whose meaning a move of *path* to *to* may change."""
-        keys = _link_keys(path) | _link_keys(to)
+        keys = link_keys(path) | link_keys(to)
         return list(self.ask(lambda cache: Graph(cache).referrers_by_key(keys)))
 
     def links_may_change(self, path: str, to: str) -> bool:
@@ -559,7 +563,7 @@ class Shelf:
             return True
         if len(resolver.candidates(_stem(path))) > 1:
             return True
-        keys = _link_keys(path)
+        keys = link_keys(path)
         for holder in self.referrers(path, to):
             note = self.ask(lambda cache, holder=holder: cache.get(holder))  # type: ignore[misc]
             if note is None or any("/" in link for link, its in (*note.links, *note.unquoted) if its in keys):
@@ -696,7 +700,7 @@ def _stem(path: str) -> str:
     return places.stem_and_extension(path.rpartition("/")[2])[0]
 
 
-def _link_keys(path: str) -> set[str]:
+def link_keys(path: str) -> set[str]:
     """The keys of all links that may mean the note at *path*: `[[a.md]]` and `[[a]]` for `a.md`."""
     return {links.link_key(path), links.link_key(_stem(path))}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from vault_palace.core import places
 from vault_palace.core.changes import Mark
 from vault_palace.index.cache import IndexedNote
 from vault_palace.storage.records import LastWrite
@@ -56,20 +57,26 @@ class Trail:
     def differences(
         self, marks: Mapping[str, Mark], among: Iterable[str] | None
     ) -> tuple[list[str], list[str]]:
-        """The paths whose mark is another than when they were judged, and those that are gone, sorted.
+        """The notes whose mark is another than when they were judged, and those that are gone, sorted.
 
         *among* (None: all) are files, and folders that stand for what lies or lay below them.
         """
         if among is None:
-            changed = [path for path, mark in marks.items() if self._mark(path) != mark]
-            return sorted(changed), sorted(self.known.keys() - marks.keys())
-        asked = set(among)
-        folders = tuple(f"{path}/" for path in asked if path not in marks)
-        if folders:
-            asked.update(path for path in marks if path.startswith(folders))
-            asked.update(path for path in self.known if path.startswith(folders))
-        changed = [path for path in asked if path in marks and self._mark(path) != marks[path]]
-        return sorted(changed), sorted(path for path in asked if path in self.known and path not in marks)
+            asked = {*marks, *self.known}
+        else:
+            asked = set(among)
+            folders = tuple(f"{path}/" for path in asked if path not in marks and path not in self.known)
+            if folders:
+                asked.update(path for path in [*marks, *self.known] if path.startswith(folders))
+        changed, vanished = [], []
+        for path in sorted(asked):
+            mark = marks.get(path)
+            if mark is None:
+                if path in self.known:
+                    vanished.append(path)
+            elif self._mark(path) != mark and places.is_note(path.rpartition("/")[2]):
+                changed.append(path)
+        return changed, vanished
 
     def _mark(self, path: str) -> Mark | None:
         known = self.known.get(path)
