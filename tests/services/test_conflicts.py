@@ -14,6 +14,7 @@ from vault_palace.core.errors import Busy, Conflict, InvalidArguments, Malformed
 from vault_palace.services import conflicts, quiet
 from vault_palace.services.answers import ResolveAnswer
 from vault_palace.services.conflicts import Copy
+from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
 
 NoteMaker = Callable[..., Path]
@@ -165,6 +166,39 @@ def test_fs_14_the_name_of_a_copy_is_taken_all_the_same(palace: Palace, note: No
     note("01_Shallow/budget 2.md", "---\nid: mem_7f\n---\nfifty\n")
 
     assert palace.write("new", title="budget")["saved_path"] == "01_Shallow/budget 3.md"
+
+
+@pytest.mark.parametrize("copy", [COPY, "01_Shallow/budget 2.md"])
+def test_fs_14_the_keeper_leaves_a_copy_alone_and_lists_it_in_the_index_note(
+    palace: Palace, vault: Path, main: str, clock: Clock, copy: str
+) -> None:
+    save(vault, copy, text_of(vault).replace("books 40", "books 60"), clock)
+    bytes_before = (vault / copy).read_bytes()
+    keeper = Keeper(palace.house)
+
+    for _ in range(4):
+        keeper.step()
+        clock.turn(hours=0.01)
+
+    told = text_of(vault, "PALACE_MAP.md")
+    assert (vault / copy).read_bytes() == bytes_before
+    assert told.count(f"[[{Path(copy).stem}]]") == 1
+    assert "duplicate_id" not in told
+
+
+def test_fs_14_a_plain_copy_gets_an_id_of_its_own_from_the_keeper(
+    palace: Palace, vault: Path, main: str, clock: Clock
+) -> None:
+    copy = "01_Shallow/budget 2.md"
+    save(vault, copy, text_of(vault), clock)
+    keeper = Keeper(palace.house)
+
+    for _ in range(4):
+        keeper.step()
+        clock.turn(hours=0.01)
+
+    assert header_of(vault, copy).values["id"] != header_of(vault, main).values["id"]
+    assert conflicts.copies(palace.house) == ()
 
 
 # -- merging ------------------------------------------------------------------------------------------------

@@ -192,7 +192,7 @@ def _twins(db: sqlite3.Connection, most: int) -> Some[Twin]:
     """Notes that share an id or a name: all but the first of each group, so that each group is told once."""
     ids = (
         "SELECT memory_id AS value, count(*) AS many FROM note WHERE memory_id <> ''"
-        " GROUP BY memory_id HAVING count(*) > 1"
+        " AND kind IN ('memory', 'archived') GROUP BY memory_id HAVING count(*) > 1"
     )
     # Names of dashboards and conflict copies stand there too, and are sorted out among the few that are left.
     names = (
@@ -200,7 +200,10 @@ def _twins(db: sqlite3.Connection, most: int) -> Some[Twin]:
         " WHERE name.rank = 0 AND name.key IN (SELECT key FROM name WHERE rank = 0 GROUP BY key"
         " HAVING count(*) > 1) AND note.kind IN ('memory', 'archived') GROUP BY name.key HAVING count(*) > 1"
     )
-    with_id = "SELECT path FROM note WHERE memory_id = ? AND memory_id <> '' ORDER BY path LIMIT ?"
+    with_id = (
+        "SELECT path FROM note WHERE memory_id = ? AND memory_id <> '' AND kind IN ('memory', 'archived')"
+        " ORDER BY path LIMIT ?"
+    )
     with_name = (
         "SELECT note.path FROM name JOIN note ON note.id = name.note WHERE name.key = ? AND name.rank = 0"
         " AND note.kind IN ('memory', 'archived') ORDER BY note.path LIMIT ?"
