@@ -137,3 +137,65 @@ def test_a_save_that_makes_a_moved_note_anew_is_merged_into_it(
     assert not (vault / PLAN).exists()
     assert "First line, typed on." in person.reads(moved)
     assert person.says(moved)["layer"] == "sediment"
+
+
+def test_an_old_text_saved_much_later_does_not_take_an_append_away(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    settle(keeper, clock)
+    clock.at += timedelta(minutes=10)
+    person.writes(PLAN, opened.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    text = person.reads(PLAN)
+    assert [text.count(words) for words in ("typed on.", "The agent's words.")] == [1, 1]
+
+
+def test_a_text_that_a_person_brings_back_on_purpose_stays(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.write("Kept words.", path="Plan", mode="append")
+    snapshot = person.reads(PLAN)
+    clock.at += timedelta(days=1)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    settle(keeper, clock)
+    clock.at += timedelta(minutes=10)
+    person.writes(PLAN, snapshot)
+
+    settle(keeper, clock)
+
+    assert "The agent's words." not in person.reads(PLAN)
+
+
+def test_a_note_moved_by_hand_is_followed_though_an_agent_wrote_there_first(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.write("See [[Plan]].", title="Other")
+    settle(keeper, clock)
+    person.moves(PLAN, "01_Shallow/Scheme.md")
+    palace.write("The agent's words.", path="Scheme", mode="append")
+
+    settle(keeper, clock)
+
+    assert "See [[Scheme]]." in person.reads("01_Shallow/Other.md")
+
+
+def test_a_new_note_that_is_open_gets_its_properties_when_the_person_is_done(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    leaf = '{"main": {"state": {"file": "01_Shallow/New.md"}}}'
+    person.writes("01_Shallow/New.md", "Typed.\n")
+    person.writes(".obsidian/workspace.json", leaf)
+    for _ in range(20):
+        keeper.step()
+        clock.at += timedelta(seconds=10)
+    open_still = person.reads("01_Shallow/New.md")
+    person.writes(".obsidian/workspace.json", "{}")
+
+    settle(keeper, clock)
+
+    assert open_still == "Typed.\n"
+    assert "id" in person.says("01_Shallow/New.md")

@@ -109,7 +109,14 @@ def see_many(house: House, rows: Sequence[IndexedNote]) -> None:
 
 
 def put_on_record(
-    house: House, verb: str, why: str, *, note: Note | None = None, path: str = "", id: str = ""
+    house: House,
+    verb: str,
+    why: str,
+    *,
+    note: Note | None = None,
+    path: str = "",
+    id: str = "",
+    was: str = "",
 ) -> None:
     """Journal what a person did: to *note* as it is now, or to the one with *id* that was at *path*."""
     facts = house.note_facts(note.path, note.stored.data) if note is not None else []
@@ -118,8 +125,22 @@ def put_on_record(
         facts = [NoteFact(id=id, path=place, body="")]
     if note is None and forgotten.holds(house.vault, id or path):
         return  # it was erased, not deleted: no journal is to name it again
+    facts = [replace(fact, was=was) for fact in facts]
     with house.locked():
         _record(house, verb, why if facts else f"{why}: {place}", facts)
+
+
+def see_rename(house: House, path: str, data: bytes) -> None:
+    """Put on record that a person moved the note *data* to *path*, before the program writes there. Lock held.
+
+    What is written next names the new path, and nobody could tell any more that links have to follow.
+    """
+    for fact in house.note_facts(path, data):
+        last = house.journal.last_known(fact.id)
+        if last is None or last.path in ("", path) or house.vault.exists(last.path):
+            continue
+        told = replace(fact, was=last.path, body=last.body, streak=last.streak, pinned=last.pinned)
+        _record(house, "renamed", f"moved from {last.path}", [replace(told, density=last.density)])
 
 
 def note_down(house: House, verb: str, why: str) -> None:

@@ -46,6 +46,7 @@ from vault_palace.storage.vault import Stored, Vault, find_palace, palace_mark
 from vault_palace.storage.versions import Versions
 
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
+OUTSIDE_SECONDS = 6 * 3600  # nobody settles for longer than that
 REDO = 50  # how often an edit is made anew on a note that changed under it; twenty agents may write at once
 
 
@@ -479,6 +480,13 @@ class House:
         """Whether dates go without quotes: only after `init`. Sediment Palace's server ends on a bare one."""
         return self.vault.exists(POLICY_NOTE)
 
+    def changed_outside(self, note: Note) -> int | None:
+        """The file's time, in ns, when a person last changed *note*, as far as any process saw it."""
+        self.see_outside(note.path, note.stored)
+        last = self.journal.last_known(note.id) if note.id else None
+        seen = (self.outside.get(note.path), last.outside if last is not None else None)
+        return max((at for at in seen if at is not None), default=None)
+
     def see_outside(self, path: str, stored: Stored) -> None:
         """Remember when *path* was last changed outside: by bytes that no journal line accounts for.
 
@@ -514,7 +522,9 @@ class House:
             else:
                 before = None if edit.before is None else edit.before.data
                 steps.append(Step(kind="put", path=edit.path, before=before, after=edit.data))
-            facts += self.note_facts(edit.to if isinstance(edit, Move) else edit.path, edit.data)
+            if edit.before is not None:
+                deeds.see_rename(self, edit.path, edit.before.data)
+            facts += self.note_facts(edit.to if isinstance(edit, Move) else edit.path, edit.data, edit.path)
         operation = Operation(
             id=secrets.token_hex(8),
             verb=verb,
@@ -528,8 +538,11 @@ class House:
         self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move | Remove)])
         return operation.id
 
-    def note_facts(self, path: str, data: bytes) -> list[NoteFact]:
-        """What the journal is to know of the note *data* at *path*; nothing of a note without an id."""
+    def note_facts(self, path: str, data: bytes, came_from: str = "") -> list[NoteFact]:
+        """What the journal is to know of the note *data* at *path*; nothing of a note without an id.
+
+        When a person last changed it goes along, for processes that did not see it happen.
+        """
         if places.kind(path) not in ("memory", "archived"):
             return []
         try:
@@ -543,6 +556,12 @@ class House:
         whole = streak if isinstance(streak, int) and not isinstance(streak, bool) else None
         pinned = memories.means_pinned(header.values.get("pinned"))
         density = memories.density_of(header)
+        last = self.journal.last_known(known)
+        seen = [self.outside.get(place) for place in {path, came_from}]
+        seen.append(last.outside if last is not None else None)
+        outside = max((at for at in seen if at is not None), default=None)
+        if outside is not None and self.now().timestamp() - outside / 1e9 > OUTSIDE_SECONDS:
+            outside = None
         return [
             NoteFact(
                 id=known,
@@ -551,6 +570,7 @@ class House:
                 streak=whole,
                 pinned=pinned,
                 density=density,
+                outside=outside,
             )
         ]
 

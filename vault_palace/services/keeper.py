@@ -50,6 +50,7 @@ BULK = (
 BULK_WINDOW = timedelta(seconds=10)
 COPY_SECONDS = 5.0  # a copy may be half of a move between disks: its original goes within this
 ROUNDS, ROUND_WINDOW = 5, timedelta(minutes=10)  # the brake: writes to one note, in answer to others' writes
+LATELY = timedelta(days=1)  # renames on record for longer have had their links followed, or are left
 AGAIN = 1.0  # seconds until what could not be done now is tried again
 MAP_PAUSE, JOURNAL_PAUSE = 0.25, 20.0  # seconds between two renewals of what is generated
 MAP_SHARE = 5  # a renewal that took long is not repeated for so many times as long
@@ -67,6 +68,7 @@ class _Due:
     at: datetime
     deeds: dict[str, str] = field(default_factory=dict)  # verb -> why, to be put on record when it is done
     twin_of: str = ""
+    was: str = ""  # where it was before a person moved it
     changed: datetime | None = None  # when a person was last seen to change it
 
 
@@ -77,6 +79,7 @@ class Keeper:
         self.house = house
         self.trail = Trail()
         self._due: dict[str, _Due] = {}
+        self._renames: set[str] = set()  # the operations whose renames were taken up
         self._moves: dict[str, str] = {}  # old path -> new path, until the links to them are looked after
         self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
         self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
@@ -118,10 +121,10 @@ class Keeper:
             return None  # nothing is believed, nothing is written; the next look at everything may differ
         waits: list[float | None] = []
         for act in (
+            self._keep_versions,
             self._keep_up,
             self._follow_links,
             self._count_openings,
-            self._keep_versions,
             self._renew_map,
             self._renew_journal,
             self._age,
@@ -222,9 +225,9 @@ class Keeper:
                 self._changed_at[path] = now
             moved = path in found.renamed or path in found.twins
             if few or path in outside or moved or upkeep.wants(row, unseen):
-                self._wait_for(
-                    path, row, found, now, edited=path in outside and path not in bulk, first=first
-                )
+                edited = path in outside and path not in bulk
+                known = last_write(row.id) is not None
+                self._wait_for(path, row, found, now, edited=edited, known=known, first=first)
         for path in vanished:
             self._backlinks.pop(path, None)
             self._due.pop(path, None)
@@ -259,7 +262,15 @@ class Keeper:
         return found
 
     def _wait_for(
-        self, path: str, row: IndexedNote, found: Found, now: datetime, *, edited: bool, first: bool
+        self,
+        path: str,
+        row: IndexedNote,
+        found: Found,
+        now: datetime,
+        *,
+        edited: bool,
+        known: bool,
+        first: bool,
     ) -> None:
         """Have the note looked after as soon as it is quiet."""
         due = self._due.get(path)
@@ -269,20 +280,30 @@ class Keeper:
         if edited:
             due.changed = now
         if path in found.renamed:
-            due.deeds["renamed"] = f"moved from {found.renamed[path]}"
+            due.was = found.renamed[path]
+            due.deeds["renamed"] = f"moved from {due.was}"
         elif path in found.twins:
             due.twin_of = found.twins[path]
             due.deeds["copied"] = f"copied from {due.twin_of}"
             due.at = now + timedelta(seconds=COPY_SECONDS)
         elif path in found.came and not first:
             due.deeds["created"] = "a new note"
-        elif edited and row.id and not due.deeds:
+        elif edited and row.id and not due.deeds and known:
             due.deeds["edited"] = "edited"
 
     def _see_moves(self, found: Found, now: datetime) -> None:
         onward = {old: new for new, old in found.renamed.items()}
         self._moves = {first: onward.get(mid, mid) for first, mid in self._moves.items()} | onward
         self._moved_at.update(dict.fromkeys(found.renamed, now))
+        for entry in self.house.journal.recent():  # seen by whoever wrote to a moved note first
+            if entry.verb != "renamed" or entry.op in self._renames or now - entry.at > LATELY:
+                continue
+            self._renames.add(entry.op)
+            for fact in entry.notes:
+                new = self.trail.homes.get(fact.id, fact.path)
+                if fact.was and fact.was not in self._moves and fact.was != new:
+                    self._moves[fact.was] = new
+                    self._moved_at.setdefault(new, now)
 
     def _see_deleted(self, now: datetime) -> None:
         gone = self.trail.deleted(now)
@@ -347,7 +368,9 @@ class Keeper:
                     self._due.setdefault(path, _Due(now))
         self._links_of = set()
 
-    def _question_links(self, rows: Mapping[str, IndexedNote], vanished: Collection[str], came: set[str]) -> None:
+    def _question_links(
+        self, rows: Mapping[str, IndexedNote], vanished: Collection[str], came: set[str]
+    ) -> None:
         """Have the links of these notes counted anew, and those of all notes that may mean one of them."""
         if self._links_of is None:
             return
@@ -442,7 +465,10 @@ class Keeper:
         note = house.look(path)
         if due.deeds:
             for verb, why in due.deeds.items():
-                deeds.put_on_record(house, verb, why, note=note)
+                was = due.was if verb == "renamed" else ""
+                if was and wrote:
+                    continue  # it stands before what was written
+                deeds.put_on_record(house, verb, why, note=note, was=was)
             self._told[path] = now
             self._journal_dirty = self._map_dirty = True
         else:
@@ -456,7 +482,7 @@ class Keeper:
         known = self.trail.known.get(path)
         if not self.house.vault.exists(home):
             due.twin_of = ""  # it was half of a move
-            due.deeds = {"renamed": f"moved from {home}"}
+            due.was, due.deeds = home, {"renamed": f"moved from {home}"}
             if known is not None and known.id:
                 self.trail.homes[known.id] = path
             self._moves[home] = path

@@ -23,13 +23,14 @@ TOUCH_SECONDS, LEAVING_SECONDS = 0.2, 2.0
 def attended(house: House, note: Note, *, body: bool) -> str:
     """Why a person's attention forbids a change now, in words; empty when it does not (SPEC §6.3).
 
-    *body*: the change replaces the body, moves, archives or renames the note.
+    *body*: the change replaces the body, moves, archives or renames the note. A header where there was none
+    is as much: what is typed below it unsaved finds no place any more when Obsidian merges.
     """
     policy, now = house.policy(), house.now()
-    house.see_outside(note.path, note.stored)
-    changed_ns = house.outside.get(note.path)
+    changed_ns = house.changed_outside(note)
     if changed_ns is None:
         return ""
+    body = body or not note.header.present
     age = seconds_since(changed_ns, now)
     if age < policy.quiet_seconds:
         return "it was changed outside a moment ago"
@@ -37,6 +38,21 @@ def attended(house: House, note: Note, *, body: bool) -> str:
         left = policy.settle_minutes - age / 60
         return f"{OPEN} and was edited {age / 60:.0f} minutes ago; try again in {max(left, 1):.0f} minutes"
     return ""
+
+
+def unheaded(house: House, note: Note) -> bool:
+    """Whether *note* is one without properties that a person is typing in: it gets them when they are done."""
+    return not note.header.present and bool(attended(house, note, body=True))
+
+
+def refuse_attended(house: House, note: Note) -> None:
+    """Refuse to change the properties of a note that a person is typing in and that has none yet."""
+    if unheaded(house, note):
+        raise Busy(
+            f"{note.path} is being edited and has no properties yet.",
+            hint="Append without tags or density, or retry in some minutes.",
+            path=note.path,
+        )
 
 
 def look_whole(house: House, path: str) -> Note:

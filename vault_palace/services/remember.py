@@ -316,11 +316,12 @@ def _change(
         if older:
             extra["supersedes"] = _superseding(house, note, older)
         notes: list[str] = []
-        if note.header.problem is None:
+        if note.header.problem is None and not (mode == "append" and quiet.unheaded(house, note)):
             text = house.used(note, text, extra)
         elif extra:
             house.refuse_malformed(note)
-        else:
+            quiet.refuse_attended(house, note)
+        elif note.header.problem is not None:
             notes.append(
                 f"The header of {place} does not parse (line {note.header.problem.line}): text only."
             )

@@ -18,7 +18,7 @@ from vault_palace.services.house import House, Note, Put
 from vault_palace.storage.records import Entry, Trace
 
 STALE = timedelta(seconds=3)  # a save so soon after a change was begun before it
-LATELY = timedelta(seconds=60)  # older changes were looked after, or are what people wanted
+LATELY = timedelta(days=1)  # older changes were looked after, or are what people wanted
 BACK = timedelta(
     seconds=60
 )  # a moved note's old name that comes again within this was saved by an open editor
@@ -58,7 +58,7 @@ class Overwritten:
             if following == trace.after:
                 continue
             for change, its in run:
-                if change.op not in self._handled and -STALE < at - change.at <= STALE:
+                if change.op not in self._handled and self._was_unseen(change, its, following, at):
                     note = self._restored(note, change, its)
                 self._handled[change.op] = None
             run = []
@@ -98,6 +98,29 @@ class Overwritten:
             if entry.verb not in ASIDE and step.before is not None:
                 found.append((entry, step, following, at))
         return found
+
+    def _was_unseen(self, entry: Entry, trace: Trace, following: str, at: datetime) -> bool:
+        """Whether the text that followed, written at *at*, was made without knowing of this change.
+
+        It was when it came at once. Later it shows by the program's own lines: a text from before the change
+        has their old values, and words that no version had. One without such words was brought back on
+        purpose; one with the new values was edited by somebody who saw the change.
+        """
+        if -STALE < at - entry.at <= STALE:
+            return True
+        before, after, then = (self._header(one) for one in (trace.before, trace.after, following))
+        if before is None or after is None or then is None or self._is_old(following):
+            return False
+        changed = [
+            key
+            for key in OWNED & (before.values.keys() | after.values.keys())
+            if before.values.get(key) != after.values.get(key)
+        ]
+        return bool(changed) and all(then.values.get(key) == before.values.get(key) for key in changed)
+
+    def _is_old(self, fingerprint: str) -> bool:
+        """Whether the program itself once wrote these bytes: then somebody brought them back."""
+        return any(step.after == fingerprint for entry in self.house.journal.recent() for step in entry.steps)
 
     def _restored(self, note: Note, entry: Entry, trace: Trace) -> Note:
         before, after = self._header(trace.before), self._header(trace.after)

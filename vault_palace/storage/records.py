@@ -45,6 +45,8 @@ class NoteFact:
     streak: int | None = None
     pinned: bool | None = None  # None: the record is older than this key
     density: float | None = None  # likewise, or the note has none
+    outside: int | None = None  # the file's time, in ns, when a person was last seen to have changed it
+    was: str = ""  # where the note was before a person moved it here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class LastWrite:
     at: datetime
     pinned: bool | None = None
     density: float | None = None
+    outside: int | None = None
 
 
 def show(at: datetime) -> str:
@@ -174,6 +177,7 @@ def _trace(step: dict[str, object]) -> Trace:
 
 def _fact(note: dict[str, object]) -> NoteFact:
     streak, pinned, density = note.get("streak"), note.get("pinned"), note.get("density")
+    outside = note.get("outside")
     return NoteFact(
         id=str(note["id"]),
         path=str(note.get("path", "")),
@@ -181,6 +185,8 @@ def _fact(note: dict[str, object]) -> NoteFact:
         streak=streak if isinstance(streak, int) else None,
         pinned=pinned if isinstance(pinned, bool) else None,
         density=float(density) if isinstance(density, int | float) else None,
+        outside=outside if isinstance(outside, int) else None,
+        was=str(note.get("was", "")),
     )
 
 
@@ -190,7 +196,7 @@ def to_last_write(note: dict[str, object]) -> LastWrite | None:
         fact, at = _fact(note), _when(note["at"])
     except (KeyError, TypeError, ValueError):
         return None
-    return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned, fact.density)
+    return LastWrite(fact.body, fact.streak, fact.path, at, fact.pinned, fact.density, fact.outside)
 
 
 def to_time(text: str) -> datetime | None:
