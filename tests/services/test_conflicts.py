@@ -313,6 +313,47 @@ def test_nothing_is_taken_for_deleted_in_the_copy_when_nobody_knows(
     assert palace.resolve(MAIN)["outcome"] == "page"
 
 
+def test_line_ends_and_byte_order_mark_stay_those_of_the_note(
+    palace: Palace, vault: Path, main: str, clock: Clock
+) -> None:
+    began = text_of(vault)
+    save(vault, main, "\ufeff" + began.replace("rent 900", "rent 950").replace("\n", "\r\n"), clock)
+    save(vault, COPY, began.replace("books 40", "books 60"), clock)
+
+    palace.resolve(main)
+
+    text = text_of(vault)
+    assert header_of(vault).body == BODY.replace("900", "950").replace("40", "60").replace("\n", "\r\n")
+    assert text.startswith("\ufeff---\r\n")
+    assert text.count("\n") == text.count("\r\n")
+
+
+def test_what_a_merge_tool_set_aside_is_resolved_too(
+    palace: Palace, vault: Path, main: str, clock: Clock
+) -> None:
+    save(vault, f"{MAIN}.orig", text_of(vault), clock)
+    palace.write("later", mode="append", path=main)
+    clock.turn(days=1)
+
+    assert palace.resolve(main)["outcome"] == "merged"
+    assert not (vault / f"{MAIN}.orig").exists()
+    assert palace.check() == []
+
+
+def test_a_merge_can_be_undone(palace: Palace, vault: Path, main: str, clock: Clock) -> None:
+    began = text_of(vault)
+    save(vault, main, began.replace("rent 900", "rent 950"), clock)
+    save(vault, COPY, began.replace("books 40", "books 60"), clock)
+    before = notes_of(vault)
+    palace.resolve(main)
+    operation = palace.house.journal.entries()[-1].op
+    clock.turn(days=1)
+
+    palace.undo(operation, confirm=True)
+
+    assert notes_of(vault) == before
+
+
 def test_of_several_copies_one_is_merged_and_the_others_are_named(
     palace: Palace, vault: Path, main: str, clock: Clock
 ) -> None:
