@@ -52,6 +52,7 @@ _WIDTH = 760
 _SKY = 84
 _COLUMN = 158  # the names of the layers
 _MARGIN = 20
+_PILL = _WIDTH - _MARGIN - 146  # where the count of what decays stands
 _SHARED = 330  # pixels that the memories share out among the bands
 _BAND = 29  # the least height of a band: a line of letters as large as they get
 _LAYER = 80
@@ -132,7 +133,7 @@ stroke-opacity=".26" stroke-width="1.4" stroke-linecap="round"/></pattern>
 stroke="#eaf4ff" stroke-opacity=".15"/></pattern>
 <clipPath id="plate"><rect width="760" height="{height}" rx="18"/></clipPath>
 <clipPath id="ground"><path d="{ground}"/></clipPath>
-<clipPath id="names"><rect x="158" width="442" height="{height}"/></clipPath>
+<clipPath id="names"><rect x="158" width="432" height="{height}"/></clipPath>
 </defs>
 <style>
 text{{font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}}
@@ -303,7 +304,7 @@ def _grains(layer: str, seam: _Seam) -> Iterator[str]:
     if falling:
         dots = []
         for number in range(falling):
-            x = 490 + (number + 0.2 + 0.6 * next(chance)) * 112 / falling
+            x = 474 + (number + 0.2 + 0.6 * next(chance)) * 112 / falling
             dots.append((x, seam.top + 10 + next(chance) * max(room - 14, 4)))
         tails = "".join(f"M{x:.0f} {y - 8:.0f}v5" for x, y in dots)
         heads = "".join(f"M{x:.0f} {y:.0f}h.1" for x, y in dots)
@@ -389,11 +390,11 @@ def _labels(stratum: Stratum, seams: Sequence[_Seam]) -> Iterator[str]:
             count = _short(seam.band.count)
             yield f'<text class="c" x="{_WIDTH - _MARGIN}" y="{y:.0f}" fill="{ink}">{count}</text>'
         if falling := _count(seam.band.decaying):
-            yield _mark(_WIDTH - _MARGIN - 128, seam.middle)
-            yield f'<text class="d" x="{_WIDTH - _MARGIN - 76}" y="{y - 0.5:.0f}">{_short(falling)}</text>'
+            yield _mark(_PILL, seam.middle)
+            yield f'<text class="d" x="{_PILL + 62}" y="{y - 0.5:.0f}">{_short(falling, 1_000)}</text>'
 
 
-def _mark(x: float, y: float, width: int = 62) -> str:
+def _mark(x: float, y: float, width: int = 70) -> str:
     """The dark pill with a falling grain that holds a count of what decays."""
     return (
         f'<rect x="{x:.0f}" y="{y - 11:.0f}" width="{width}" height="22" rx="11" '
@@ -442,10 +443,10 @@ def _count(number: int) -> int:
     return max(0, min(number, 999_999_999))
 
 
-def _short(number: int) -> str:
-    """A count in at most five signs."""
+def _short(number: int, exact: int = 10_000) -> str:
+    """A count in at most five signs, to the last memory below *exact*."""
     number = _count(number)
-    if number < 10_000:
+    if number < exact:
         return f"{number:,}"
     return f"{number // 1000}k" if number < 1_000_000 else f"{number // 1_000_000}M"
 
