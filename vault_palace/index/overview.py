@@ -211,8 +211,13 @@ def _twins(db: sqlite3.Connection, most: int) -> Some[Twin]:
     found: list[Twin] = []
     count = 0
     for code, groups, members in (("duplicate_id", ids, with_id), ("duplicate_name", names, with_name)):
-        count += _count(db, f"SELECT sum(many - 1) FROM ({groups})")
-        for value, _ in db.execute(f"{groups} ORDER BY value LIMIT ?", (most,)).fetchall():
+        shared = db.execute(
+            f"WITH shared AS MATERIALIZED ({groups}) SELECT value, (SELECT sum(many - 1) FROM shared)"
+            " FROM shared ORDER BY value LIMIT ?",
+            (most,),
+        ).fetchall()
+        count += shared[0][1] if shared else 0
+        for value, _ in shared:
             first, *others = (text_of_column(path) for (path,) in db.execute(members, (value, most + 1)))
             found += [Twin(path=path, first=first, code=code, value=text_of_column(value)) for path in others]
     found.sort(key=lambda twin: (twin.path, twin.code))
