@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -250,6 +251,41 @@ def test_orphans_unresolved_links_problems_and_copies_are_shown(note: Write, hou
     assert "`duplicate_name`" in section(house, "Problems")
     assert "`bad_value`" in section(house, "Problems")
     assert "lone (conflicted copy)" in section(house, "Conflict copies")
+
+
+def test_an_operation_left_open_is_told_alike_on_each_machine(
+    note: Write, vault: Path, open_palace: OpenPalace, house: House
+) -> None:
+    """Else the keepers of two machines would write the map to and fro."""
+    note("_System/Policy.md", "---\ntimezone: UTC\n---\n")
+    record = {"v": 1, "op": "op1", "at": "2031-02-01T00:00:00Z", "state": "begin", "verb": "move"}
+    closing = {"v": 1, "op": "op1", "at": "2031-02-01T00:00:00Z", "state": "open", "detail": "why"}
+    steps = {"session": "s", "steps": [{"kind": "put", "path": "01_Shallow/a.md", "after": "x"}], "notes": []}
+    journal = note(
+        f"_System/journal/{house.machine}.jsonl",
+        "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in (record | steps, closing)),
+    )
+    renewed(house)
+    here = section(house, "Problems")
+
+    other = replace(house.settings, state_dir=None)
+    there = House.open(vault, other)
+    facts, _ = mapping.gather(there)
+    there.close()
+
+    assert journal.exists()
+    assert f"`open_operation` move op1 of machine {house.machine}" in here
+    assert [row.message for row in facts.problems] == [
+        f"move op1 of machine {house.machine} is neither finished nor undone."
+    ]
+
+
+def test_what_only_this_process_knows_is_not_shown(note: Write, house: House) -> None:
+    house.quarrels["01_Shallow/a.md"] = Problem(path="", line=0, code="quarrel", message="kept changing")
+
+    renewed(house)
+
+    assert "kept changing" not in block(house)
 
 
 def test_rooms_are_shown_by_layer_and_name(note: Write, house: House) -> None:

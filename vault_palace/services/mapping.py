@@ -8,7 +8,7 @@ that a person is editing, or whose markers are no pair, is left whole.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from datetime import time as day_time
@@ -24,7 +24,6 @@ from vault_palace.services.copies import copies
 from vault_palace.services.house import House, Note, Put
 from vault_palace.services.init import template_root
 from vault_palace.services.shelf import GONE_SECONDS
-from vault_palace.storage.operations import open_operations
 from vault_palace.storage.records import Entry
 from vault_palace.storage.vault import Stored
 
@@ -187,18 +186,19 @@ def gather(
     changed = _changed(house, linked, deeds)
     troubles, trouble_count = _troubles(house, linked, seen)
     copied = _conflicts(house, linked)
+    why = _reasons(house)
     facts = Facts(
         layers=counts,
         archived=archived,
         horizon_days=horizon,
         picture=picture,
         decaying=tuple(
-            linked.row(memory, day=memory.decays_on, why=_why(house, memory, memory.decays_on, ARCHIVE))
+            linked.row(memory, day=memory.decays_on, why=why(memory, memory.decays_on, ARCHIVE))
             for memory in decaying
         ),
         decaying_count=seen.decaying.count + len(decaying) - _dated(decaying, seen.decaying.first),
         rising=tuple(
-            linked.row(memory, day=memory.rises_on, why=_why(house, memory, memory.rises_on, memory.rises_to))
+            linked.row(memory, day=memory.rises_on, why=why(memory, memory.rises_on, memory.rises_to))
             for memory in rising
         ),
         rising_count=seen.rising.count + len(rising) - _dated(rising, seen.rising.first),
@@ -297,14 +297,18 @@ def _dated(merged: Sequence[Memory], first: Sequence[Memory]) -> int:
     return sum(memory.path in known for memory in merged)
 
 
-def _why(house: House, memory: Memory, day: date | None, to: str | None) -> str:
-    """The reason that the rules will give on *day*; nothing when they would decide otherwise."""
-    if day is None:
-        return ""
-    policy, today = house.policy(), house.today()
-    at = house.now() if day <= today else datetime.combine(day, day_time(12), tzinfo=policy.zone)
-    decision = rules.decide(memory, memory.backlinks, at, policy)
-    return _reason(decision) if decision.to == to else ""
+def _reasons(house: House) -> Callable[[Memory, date | None, str | None], str]:
+    """Why the rules move a memory on that day to there; nothing when they would decide otherwise."""
+    policy, now, today = house.policy(), house.now(), house.today()
+
+    def why(memory: Memory, day: date | None, to: str | None) -> str:
+        if day is None:
+            return ""
+        at = now if day <= today else datetime.combine(day, day_time(12), tzinfo=policy.zone)
+        decision = rules.decide(memory, memory.backlinks, at, policy)
+        return _reason(decision) if decision.to == to else ""
+
+    return why
 
 
 def _reason(decision: Decision) -> str:
@@ -379,13 +383,15 @@ def _conflicts(house: House, linked: _Links) -> tuple[Row, ...]:
 
 
 def _troubles(house: House, linked: _Links, seen: Overview) -> tuple[tuple[Trouble, ...], int]:
-    """The first problems by path, and how many there are; links and conflict copies have their own lists."""
+    """The first problems by path, and how many there are; links and conflict copies have their own lists.
+
+    What only this machine or process can know is left to `check`: the keepers of two machines that sync one
+    vault would write the index note to and fro over it.
+    """
     elsewhere = {
-        *house.shelf.strays,
-        *house.policy_problems(),
-        *house.journal.problems(),
-        *open_operations(house.journal),
-        *house.quarrels.values(),
+        *(problem for problem in house.shelf.strays if problem.code != "unreadable"),
+        *(problem for problem in house.policy_problems() if problem.code != "no_zone"),
+        *_open_operations(house),
     }
     found = [*seen.problems.first, *(_twin(twin) for twin in seen.twins.first), *elsewhere]
     found.sort(key=lambda problem: (problem.path, problem.line, problem.code, problem.message))
@@ -399,6 +405,18 @@ def _troubles(house: House, linked: _Links, seen: Overview) -> tuple[tuple[Troub
         for problem in found[:MOST]
     )
     return shown, seen.problems.count + seen.twins.count + len(elsewhere)
+
+
+def _open_operations(house: House) -> Iterator[Problem]:
+    """Those that recovery could not decide, of any machine, in words that are the same on each."""
+    for entry in (*house.journal.unfinished(), *house.journal.elsewhere()):
+        if entry.state == "open":
+            yield Problem(
+                path=entry.steps[0].path if entry.steps else "",
+                line=0,
+                code="open_operation",
+                message=f"{entry.verb} {entry.op} of machine {entry.machine} is neither finished nor undone.",
+            )
 
 
 def _twin(twin: Twin) -> Problem:
