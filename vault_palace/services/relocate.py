@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vault_palace.core import links, names, places, rules
 from vault_palace.core import memory as memories
@@ -80,46 +80,66 @@ def plotted(
         finding.still_free(house, to, besides=note.path)
     except Exists as error:
         raise NoteChanged(error.message, hint=error.hint, path=to) from error
-    edits: list[Put | Move] = []
-    left: list[str] = []
-    edited: dict[str, str] = {}
-    rewritten = 0
+    followed = _Followed()
     if house.shelf.links_may_change(note.path, to):
         before, after = house.shelf.resolvers(note.path, to)
-        moved = {note.path: to}
         done = links.rewritten(
-            text, old_source=note.path, new_source=to, before=before, after=after, moved=moved
+            text, old_source=note.path, new_source=to, before=before, after=after, moved={note.path: to}
         )
         text = _as_wanted(done.text, wanted.get(to), to, after)
-        rewritten += done.changed
-        left += _left(to, done)
-        for path in house.shelf.referrers(note.path, to):
-            if path == note.path:
-                continue
-            try:
-                other = look(path)
-            except VaultError as error:
-                left.append(f"{path}: {error}")
-                continue
-            done = links.rewritten(
-                other.shown, old_source=path, new_source=path, before=before, after=after, moved=moved
-            )
-            left += _left(path, done)
-            if not done.changed:
-                continue
-            if why_not := hindrance(house, other):
-                left.append(f"{path}: {why_not}")
-                continue
-            rewritten += done.changed
-            new = _as_wanted(done.text, wanted.get(path), path, after)
-            in_body = not new.endswith(other.header.body)
-            if reason := quiet.attended(house, other, body=in_body):
-                edited[path] = reason
-            edits.append(Put(path=path, before=other.stored, data=kept_up(house, other, new)))
-    if edited:
-        raise Edited(edited)
-    edits.append(Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8")))
-    return Course(edits=tuple(edits), rewritten=rewritten, left=tuple(left))
+        followed.rewritten += done.changed
+        followed.left += _left(to, done)
+        _follow(house, note.path, to, before, after, followed, look, wanted)
+    if followed.edited:
+        raise Edited(followed.edited)
+    move = Move(path=note.path, to=to, before=note.stored, data=text.encode("utf-8"))
+    return Course(edits=(*followed.edits, move), rewritten=followed.rewritten, left=tuple(followed.left))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """The edits by which notes follow a note that they link to, those left, and those a person is at."""
+
+    edits: list[Put] = field(default_factory=list)
+    rewritten: int = 0
+    left: list[str] = field(default_factory=list)
+    edited: dict[str, str] = field(default_factory=dict)
+
+
+def _follow(
+    house: House,
+    path: str,
+    to: str,
+    before: links.Resolver,
+    after: links.Resolver,
+    followed: _Followed,
+    look: Callable[[str], Note],
+    wanted: Mapping[str, str],
+) -> None:
+    """Have the other notes that link to *path* link to *to*."""
+    for holder in house.shelf.referrers(path, to):
+        if holder in (path, to):
+            continue
+        try:
+            other = look(holder)
+        except VaultError as error:
+            followed.left.append(f"{holder}: {error}")
+            continue
+        done = links.rewritten(
+            other.shown, old_source=holder, new_source=holder, before=before, after=after, moved={path: to}
+        )
+        followed.left += _left(holder, done)
+        if not done.changed:
+            continue
+        if why_not := hindrance(house, other):
+            followed.left.append(f"{holder}: {why_not}")
+            continue
+        followed.rewritten += done.changed
+        new = _as_wanted(done.text, wanted.get(holder), holder, after)
+        in_body = not new.endswith(other.header.body)
+        if reason := quiet.attended(house, other, body=in_body):
+            followed.edited[holder] = reason
+        followed.edits.append(Put(path=holder, before=other.stored, data=kept_up(house, other, new)))
 
 
 def _as_wanted(text: str, wanted: str | None, source: str, after: links.Resolver) -> str:
@@ -159,11 +179,14 @@ def _left(path: str, done: links.Rewritten) -> list[str]:
 def move(house: House, source: str, dest_layer: str, *, new_path: str | None = None) -> MoveAnswer:
     """Move a memory to *dest_layer*, into *new_path* there or (without it) into the room it is in.
 
-    Its links keep leading to it. A taken explicit destination raises `Exists`; nothing is overwritten.
+    Its links keep leading to it. A taken explicit destination raises `Exists`; nothing is overwritten. To
+    repeat a move that was made rewrites the links that it had to leave, as far as they can be written now.
     """
     house.writable()
     arguments.plain(source=source, new_path=new_path)
     layer = finding.layer_named(dest_layer)
+    if (went := _made_before(house, source, layer, new_path)) is not None:
+        return _finish(house, *went)
     for _ in range(REDO):
         note = finding.memory_note(house, source)
         quiet.wait_quiet(house, [note.path], body=True)
@@ -195,6 +218,49 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
             links_left=list(done.left),
         )
     raise Conflict(f"{source} keeps changing.", hint="Repeat the call.", path=source)
+
+
+def _made_before(house: House, source: str, layer: Layer, new_path: str | None) -> tuple[str, str] | None:
+    """From where to where this very move was made lately, if its note is there and none in the old place."""
+    path = names.note_path(source, existing=True)
+    if house.vault.exists(path):
+        return None
+    made = [
+        step.to for entry in house.journal.recent() for step in entry.steps if step.path == path and step.to
+    ]
+    if not made or places.layer_of(made[-1]) is not layer or not house.vault.exists(made[-1]):
+        return None
+    room, stem = places.room_of(path), _stem(path)
+    if new_path:
+        place = finding.inside(new_path, layer, argument="new_path")
+        room, stem = place.room, place.stem or stem
+    return (path, made[-1]) if (room, stem) == (places.room_of(made[-1]), _stem(made[-1])) else None
+
+
+def _finish(house: House, path: str, to: str) -> MoveAnswer:
+    """Have the links follow that a move from *path* to *to* had to leave."""
+    for _ in range(REDO):
+        house.refresh(if_older=0)
+        after = house.shelf.resolver()
+        followed = _Followed()
+        _follow(house, path, to, after.after({to: path}), after, followed, house.look, {})
+        if followed.edited:
+            quiet.wait_quiet(house, list(followed.edited), body=True)
+            continue
+        try:
+            if followed.edits:
+                with house.locked():
+                    house.perform("relink", followed.edits, why=f"links follow {to}")
+        except NoteChanged:
+            continue
+        return MoveAnswer(
+            source=path, destination=to, links_rewritten=followed.rewritten, links_left=followed.left
+        )
+    raise Conflict(f"Notes that link to {to} keep changing.", hint="Repeat the call.", path=to)
+
+
+def _stem(path: str) -> str:
+    return places.stem_and_extension(path.rpartition("/")[2])[0]
 
 
 def _destination(house: House, note: Note, layer: Layer, new_path: str | None) -> str:
