@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from vault_palace.core import frontmatter, links, names, places, resolve
-from vault_palace.core.changes import Changes, Mark, believable, compare
+from vault_palace.core.changes import Changes, Mark, compare
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Layer, Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
@@ -251,7 +251,8 @@ class Shelf:
         if not changes:
             return
         if changes.removed:
-            self.doubts = self._doubts(changes, known, {**dict.fromkeys(known.keys() - asked.keys()), **found})
+            others = dict.fromkeys(known.keys() - asked.keys())
+            self.doubts = self._doubts(changes, known, {**others, **found})
         removed = {path for path in changes.removed if not _below(path, frozenset(unreadable))}
         if self.doubts:
             removed = set()
@@ -291,7 +292,7 @@ class Shelf:
         """
         if not changes.removed:
             return ()
-        if not believable(changes, len(known)) or not left:
+        if not left:  # of the whole vault, whatever part was compared
             message = (
                 f"{len(known)} files were known, none is there: is a disk not mounted? Nothing was forgotten."
             )

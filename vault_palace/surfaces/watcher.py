@@ -111,7 +111,7 @@ class Watch:
         self.trouble = ""
         self._how: How = how
         self._keep = keep
-        self._tell = tell or _log
+        self._tell = _log if tell is None else tell
         self._record = record
         self._clock = clock
         self._patience = patience
