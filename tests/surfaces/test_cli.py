@@ -155,7 +155,8 @@ COMMANDS = sorted(
 
 def test_the_commands_are_the_documented_ones() -> None:
     expected = (
-        "check init metabolize move purge read recover reindex resolve restore search serve status write rate"
+        "check forget history init metabolize move purge rate read "
+        "recover reindex resolve restore search serve status undo watch write"
     )
 
     assert sorted(expected.split()) == COMMANDS
@@ -397,7 +398,7 @@ VERBS = [command for command in COMMANDS if command != "serve"]
 @pytest.mark.parametrize("command", VERBS)
 def test_no_verb_but_serve_imports_the_server(command: str, tmp_path: Path) -> None:
     words = {"move": ["a", "shallow"], "write": ["x"], "search": ["x"], "purge": ["x"], "restore": ["x"]}
-    words["resolve"] = ["x"]
+    words.update({verb: ["x"] for verb in ("resolve", "history", "undo", "forget")})
     line = [command, *words.get(command, []), "--vault", str(tmp_path / "vault")]
     program = (
         "import sys\n"

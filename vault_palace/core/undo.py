@@ -169,8 +169,13 @@ def _is_number(value: Change) -> bool:
 
 def changed_lines(before: str, after: str) -> Changed:
     """How many lines *after* has that *before* has not, and the other way round."""
-    marks = [line[0] for line in difflib.ndiff(_lines(before), _lines(after), None, None) if line[0] in "+-"]
-    return Changed(marks.count("+"), marks.count("-"))
+    added = removed = 0
+    matcher = difflib.SequenceMatcher(None, _lines(before), _lines(after))
+    for what, old, old_end, new, new_end in matcher.get_opcodes():
+        if what != "equal":
+            added += new_end - new
+            removed += old_end - old
+    return Changed(added, removed)
 
 
 def difference(before: str, after: str) -> list[str]:

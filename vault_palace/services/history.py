@@ -120,8 +120,8 @@ def subject(house: House, note: str, entries: Sequence[Entry]) -> Subject:
     arguments.plain(note=note)
     if not note.strip():
         raise InvalidArguments("No note is named.", hint="Give a path, an id or a title.", argument="note")
-    house.refresh()
-    if house.shelf.paths_of_id(note.strip()):
+    house.refresh(if_older=0)
+    if _there(house, note.strip()):
         found = finding.one(house, id=note)
         return Subject(found.id, found.path, True)
     try:
@@ -130,10 +130,15 @@ def subject(house: House, note: str, entries: Sequence[Entry]) -> Subject:
         gone = _remembered(entries, note.strip())
         if gone is None:
             raise error from None
-        if gone.id and len(paths := house.shelf.paths_of_id(gone.id)) == 1:
+        if gone.id and len(paths := _there(house, gone.id)) == 1:
             return Subject(gone.id, paths[0], True)
         return gone
     return Subject(found.id, found.path, True)
+
+
+def _there(house: House, id: str) -> list[str]:
+    """The notes with this id; one that the cache does not believe gone yet is asked of the disk."""
+    return [path for path in house.shelf.paths_of_id(id) if house.vault.exists(path)]
 
 
 def _remembered(entries: Sequence[Entry], name: str) -> Subject | None:

@@ -26,7 +26,8 @@ LEFT_FOR_A_PERSON = 1
 MOST_INPUT = 64 * 1024 * 1024  # bytes of standard input; an endless one must not fill the memory
 
 EPILOG = (
-    "Exit status: 0 done; 1 done, but something is left for a person (check, recover, resolve); "
+    "Exit status: 0 done; 1 done, but something is left for a person (check, recover, resolve, "
+    "undo, forget); "
     "2 wrong arguments; "
     "10 not_found, 11 exists, 12 conflict, 13 busy, 14 path_violation, 15 policy_violation, "
     "16 rate_limited, 17 budget_exceeded, 18 lock_timeout, 19 malformed_note, 20 unsafe_content, "
@@ -147,7 +148,7 @@ def init(
     if not dry_run and not confirm and screen.can_ask and root.is_dir() and any(root.iterdir()):
         plan = lay_out(root, template=template_root(), zone_name=zone, dry_run=True)
         if not screen.ask(f"Add this to {root}?", render.laid_out(plan)):
-            return _declined()
+            return declined()
     answer = lay_out(root, template=template_root(), zone_name=zone, dry_run=dry_run)
     screen.show(answer, render.laid_out(answer))
     return 0
@@ -347,7 +348,7 @@ def metabolize(
             plan = palace.metabolize(dry_run=True, days_threshold=days_threshold, force=force)
             confirm = screen.ask("Do this now?", render.metabolized(plan))
             if not confirm:
-                return _declined()
+                return declined()
         with screen.progress("Metabolize") as progress, _stopping() as stopped:
             answer = palace.metabolize(
                 dry_run=dry_run,
@@ -375,7 +376,7 @@ def purge(
         if not confirm and screen.can_ask:
             confirm = screen.ask(f"Archive {note}?")
             if not confirm:
-                return _declined()
+                return declined()
         answer = palace.purge(note, reason=reason, confirm=confirm)
     screen.show(answer, render.purged(answer))
     return 0
@@ -505,7 +506,8 @@ def _standard_input() -> str:
         ) from None
 
 
-def _declined() -> int:
+def declined() -> int:
+    """Say that a person said no."""
     put(sys.stderr, "Nothing was changed.")
     return 0
 
@@ -528,3 +530,7 @@ def _stopping() -> Iterator[Any]:
         yield lambda: bool(asked)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# The commands of the other modules, which need what is above; at the end, so that it is there.
+from vault_palace.surfaces.cli import past  # noqa: E402, F401
