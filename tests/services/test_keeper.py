@@ -1,4 +1,4 @@
-"""What a person does with the editor alone is understood, and followed in small patches (SPEC §4, §6, §7)."""
+"""What a person does with the editor alone is understood and followed in small patches (SPEC §4, §6, §7)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def later(clock: Clock, **by: float) -> None:
     clock.at += timedelta(**by)
 
 
-# -- new notes ------------------------------------------------------------------------------------------------
+# -- new notes -----------------------------------------------------------------------------------------------
 
 
 def test_a_plain_new_note_becomes_a_memory_once_it_is_quiet(
@@ -94,7 +94,7 @@ def test_nothing_is_written_by_who_may_only_read(
     assert snapshot(vault) == before
 
 
-# -- moves ----------------------------------------------------------------------------------------------------
+# -- moves ---------------------------------------------------------------------------------------------------
 
 
 def test_a_rename_keeps_the_id_and_links_follow(
@@ -216,7 +216,7 @@ def test_wt_09_notes_of_a_renamed_folder_keep_their_identity(
     assert not [path for path in palace.house.shelf.ask(lambda cache: cache.paths()) if "/proj/" in path]
 
 
-# -- copies and deletions -------------------------------------------------------------------------------------
+# -- copies and deletions ------------------------------------------------------------------------------------
 
 
 def test_a_copy_gets_an_id_of_its_own(
@@ -285,7 +285,7 @@ def test_a_move_or_purge_of_the_program_is_not_taken_for_a_persons(
     assert not verbs & {"deleted", "renamed", "copied", "edited", "relink"}
 
 
-# -- edits ----------------------------------------------------------------------------------------------------
+# -- edits ---------------------------------------------------------------------------------------------------
 
 
 def test_an_edit_of_the_text_counts_as_one_use_a_day(
@@ -363,7 +363,7 @@ def test_a_note_that_cannot_be_read_stops_nothing(
     assert "id" in person.says("01_Shallow/Sound.md")
 
 
-# -- backlinks ------------------------------------------------------------------------------------------------
+# -- backlinks -----------------------------------------------------------------------------------------------
 
 
 def test_a_link_added_and_removed_moves_the_streak_of_its_target(
@@ -418,7 +418,7 @@ def test_an_archived_linker_stops_counting(
     assert (before, person.says("01_Shallow/Plan.md")["streak"]) == (1, 0)
 
 
-# -- no loops, no churn ---------------------------------------------------------------------------------------
+# -- no loops, no churn --------------------------------------------------------------------------------------
 
 
 def test_an_idle_hour_writes_nothing(
@@ -530,7 +530,7 @@ def frontmatter_lines(text: str) -> list[str]:
     return text.split("---\n")[1].rstrip("\n").split("\n")
 
 
-# -- vanishing disks ------------------------------------------------------------------------------------------
+# -- vanishing disks -----------------------------------------------------------------------------------------
 
 
 def test_wt_08_a_layer_that_is_away_changes_nothing(

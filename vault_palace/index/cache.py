@@ -203,6 +203,10 @@ class Cache:
         """All known files with their marks."""
         return self._read(sql.marks)
 
+    def fingerprints(self) -> frozenset[str]:
+        """The fingerprints of all notes as they are now."""
+        return self._read(sql.fingerprints)
+
     def paths(self) -> list[str]:
         """All known files, sorted."""
         return self._read(sql.paths)

@@ -152,6 +152,12 @@ def marks(db: sqlite3.Connection) -> dict[str, Mark]:
     return {text_of_column(path): mark_of_columns(*mark) for path, *mark in rows}
 
 
+def fingerprints(db: sqlite3.Connection) -> frozenset[str]:
+    """The fingerprints of all notes, the first thing in `data` (see `index.notes.data_column`)."""
+    rows = db.execute("SELECT json_extract(data, '$[0]') FROM note")
+    return frozenset(str(found) for (found,) in rows if found)
+
+
 def paths(db: sqlite3.Connection) -> list[str]:
     return [text_of_column(path) for (path,) in db.execute("SELECT path FROM file ORDER BY path")]
 

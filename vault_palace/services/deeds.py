@@ -131,7 +131,7 @@ def put_on_record(
 
 
 def see_rename(house: House, path: str, data: bytes) -> None:
-    """Put on record that a person moved the note *data* to *path*, before the program writes there. Lock held.
+    """Put on record that a person moved the note *data* to *path*, before the program writes it. Lock held.
 
     What is written next names the new path, and nobody could tell any more that links have to follow.
     """

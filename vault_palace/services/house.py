@@ -228,7 +228,10 @@ class House:
         self._applied.complete(self.policy())
 
     def prune_versions(self) -> None:
-        """Drop kept versions that are older or more than Policy says; unfinished operations keep theirs."""
+        """Drop kept versions that are older or more than Policy says.
+
+        Unfinished operations keep theirs, and each note the one that it is: a person may delete it tomorrow.
+        """
         policy = self.policy()
         needed = {
             mark
@@ -237,6 +240,7 @@ class House:
             for mark in (step.before, step.after)
             if mark is not None
         }
+        needed |= self.shelf.ask(lambda cache: cache.fingerprints())
         with self.locked():
             self.versions.prune(
                 policy.versions_keep_days, policy.versions_keep_mb, self.now().timestamp(), spare=needed

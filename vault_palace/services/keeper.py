@@ -1,8 +1,8 @@
 """The keeper: sees what people did in the vault and keeps properties, links, index note and ages in step.
 
 Events only wake it. What it finds is told by state: the notes on disk, the journals' facts and the cache; so
-lost, doubled or reordered events, its own writes and times when nobody kept the vault cost nothing (SPEC §7).
-It gives way to whoever types, and writes nothing where there is no `_System/Policy.md`.
+lost, doubled or reordered events, its own writes and times without a keeper cost nothing (SPEC §7). It gives
+way to whoever types, and writes nothing where there is no `_System/Policy.md`.
 """
 
 from __future__ import annotations
@@ -17,29 +17,12 @@ from vault_palace.core import places
 from vault_palace.core.errors import Busy, LockTimeout, NoteChanged, NotFound, StorageFailed, VaultError
 from vault_palace.core.model import POLICY_NOTE, Problem
 from vault_palace.index.cache import IndexedNote
-from vault_palace.services import attention, deeds, quiet, upkeep
+from vault_palace.services import ageing, attention, deeds, journalnote, mapping, quiet, stale, upkeep
 from vault_palace.services.house import House
-from vault_palace.services.shelf import link_keys
+from vault_palace.services.linkcounts import LinkCounts
 from vault_palace.services.trail import NOTES, Found, Known, Trail
 
 logger = logging.getLogger(__name__)
-
-# TEMPORARY while the parts are being written
-from typing import Any  # noqa: E402
-import importlib  # noqa: E402
-
-
-def _part(name: str) -> Any:
-    try:
-        return importlib.import_module(f"vault_palace.services.{name}")
-    except ImportError:
-        return None
-
-
-ageing: Any = _part("ageing")
-journalnote: Any = _part("journalnote")
-mapping: Any = _part("mapping")
-stale: Any = _part("stale")
 
 SLICE = 200  # notes that are written to in one step; the rest waits for the next one, which comes at once
 KEPT_SLICE = 300  # notes whose version is looked after in one step
@@ -83,22 +66,19 @@ class Keeper:
         self._moves: dict[str, str] = {}  # old path -> new path, until the links to them are looked after
         self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
         self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
-        self._backlinks: dict[str, int] = {}  # as the notes hold them, where not none
         self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
         self._rounds: dict[str, deque[datetime]] = defaultdict(deque)
         self._unkept: dict[str, str] = {}  # path -> fingerprint of versions to look after
         self._attention = attention.Attention(house)
-        self._stale: Any = stale.Overwritten(house) if stale else None
+        self._stale = stale.Overwritten(house)
         self._policy: object = None
         self._policy_changed = False
-        self._links_of: set[str] | None = None  # the notes whose links are to be counted anew; None: all
-        self._leads: dict[str, set[str]] = {}
+        self._links = LinkCounts(house.shelf)
         self._map_dirty = self._journal_dirty = True
-        self._map_at = self._journal_at = self._pruned_on = self._day = None  # type: ignore[assignment]
-        self._map_at: datetime | None
-        self._journal_at: datetime | None
-        self._pruned_on: date | None
-        self._day: date | None
+        self._map_at: datetime | None = None
+        self._journal_at: datetime | None = None
+        self._pruned_on: date | None = None
+        self._day: date | None = None
 
     # -- the one step --------------------------------------------------------------------------------------
 
@@ -172,8 +152,9 @@ class Keeper:
         if changed or vanished:
             self._judge(self._rows(changed), vanished, now)
         self._see_deleted(now)
-        if self._links_of is None or self._links_of:
-            self._see_links(now)
+        for path in self._links.miscounted():
+            if path in self.trail.known:
+                self._due.setdefault(path, _Due(now))
 
     def _rows(self, paths: Collection[str]) -> dict[str, IndexedNote]:
         ask = self.house.shelf.ask
@@ -213,12 +194,6 @@ class Keeper:
         few = not first and len(rows) <= ALL_AT_ONCE
         for path, row in rows.items():
             self._unkept[path] = row.fingerprint
-            if row.kind != "memory" or row.memory is None:
-                self._backlinks.pop(path, None)
-            elif row.memory.backlinks:
-                self._backlinks[path] = row.memory.backlinks
-            else:
-                self._backlinks.pop(path, None)
             if row.kind not in NOTES:
                 continue
             if path in outside:
@@ -229,19 +204,18 @@ class Keeper:
                 known = last_write(row.id) is not None
                 self._wait_for(path, row, found, now, edited=edited, known=known, first=first)
         for path in vanished:
-            self._backlinks.pop(path, None)
             self._due.pop(path, None)
-        for path in (self._stale.suspects() if self._stale else set()) & self.trail.known.keys():
+        for path in self._stale.suspects() & self.trail.known.keys():
             self._due.setdefault(path, _Due(now))
         self._see_moves(found, now)
-        self._question_links(rows, vanished, came)
+        self._links.question(rows, vanished, came)
         self._map_dirty = self._journal_dirty = True
         self._forget_old(now)
 
     def _bulk(
         self, rows: Mapping[str, IndexedNote], outside: set[str], last_write: deeds.LastWriteOf
     ) -> set[str]:
-        """The notes whose text changed together with too many others to be anybody's reading; on record now."""
+        """The notes whose text changed together with too many others to be anyone's use; on record now."""
         changed: list[tuple[int, str]] = []
         for path in outside:
             row = rows[path]
@@ -343,44 +317,6 @@ class Keeper:
             self._map_dirty = True
         self._day = today
 
-    def _see_links(self, now: datetime) -> None:
-        """Have every note looked after whose `backlinks` are not as many as there are now."""
-        ask = self.house.shelf.ask
-        if self._links_of is None:  # all, once; then those that may have changed
-            self._leads.clear()
-            counts: dict[str, int] = defaultdict(int)
-            for target, source in ask(lambda cache: cache.counted_links()):
-                if target != source:
-                    counts[target] += 1
-                self._leads.setdefault(source, set()).add(target)
-            found = {path: counts.get(path, 0) for path in counts.keys() | self._backlinks.keys()}
-        else:
-            targets: set[str] = set()
-            for source in self._links_of:
-                leads = set(ask(lambda cache, source=source: cache.targets(source)))  # type: ignore[misc]
-                targets |= leads | self._leads.pop(source, set())
-                if leads:
-                    self._leads[source] = leads
-            found = {path: len(self.house.shelf.backlinks(path)) for path in targets}
-        for path, count in found.items():
-            if self._backlinks.get(path, 0) != count and path in self.trail.known:
-                if places.kind(path) == "memory":
-                    self._due.setdefault(path, _Due(now))
-        self._links_of = set()
-
-    def _question_links(
-        self, rows: Mapping[str, IndexedNote], vanished: Collection[str], came: set[str]
-    ) -> None:
-        """Have the links of these notes counted anew, and those of all notes that may mean one of them."""
-        if self._links_of is None:
-            return
-        self._links_of |= rows.keys() | set(vanished)
-        named = {key for path in (*came, *vanished) for key in link_keys(path)}
-        if len(named) > ALL_AT_ONCE:
-            self._links_of = None
-        elif named:
-            self._links_of |= set(self.house.shelf.ask(lambda cache: cache.holders(named)))
-
     def _forget_old(self, now: datetime) -> None:
         for lately in (self._changed_at, self._moved_at, self._told):
             for path in [path for path, at in lately.items() if now - at > timedelta(hours=1)]:
@@ -425,17 +361,14 @@ class Keeper:
         if self._braked(path):
             return ROUND_WINDOW.total_seconds()
         found = note.stored.fingerprint
-        note = self._stale.put_back(note) if self._stale else note
+        note = self._stale.put_back(note)
         if due.twin_of:
             done = self._twin(note.path, due)
             if done is not None:
                 return None if done else AGAIN
         count = len(house.shelf.backlinks(path))
         wrote = upkeep.keep(house, note, count, new_id=bool(due.twin_of))
-        if count:
-            self._backlinks[path] = count  # also where the note cannot say so: it is not tried for ever
-        else:
-            self._backlinks.pop(path, None)
+        self._links.hold(path, count)  # also where the note cannot say so: it is not tried for ever
         if wrote or note.stored.fingerprint != found:
             self._see_own(path)
             if due.changed is not None:
@@ -477,7 +410,7 @@ class Keeper:
         return None
 
     def _twin(self, path: str, due: _Due) -> bool | None:
-        """Whether a stale save that made a moved note anew is merged back; None: the note needs its own id."""
+        """Whether a stale save that made a moved note anew is merged back; None: it needs its own id."""
         home = due.twin_of
         known = self.trail.known.get(path)
         if not self.house.vault.exists(home):
@@ -488,13 +421,13 @@ class Keeper:
             self._moves[home] = path
             self._moved_at[path] = self.house.now()
             return None
-        merged = self._stale.merge_back(home, path) if self._stale else False
+        merged = self._stale.merge_back(home, path)
         if merged:
             self._map_dirty = self._journal_dirty = True
         return True if merged else None
 
     def _braked(self, path: str) -> bool:
-        """Whether this note was written to so often, in answer to others' writes, that two programs quarrel."""
+        """Whether this note was written to so often, in answer to others, that two programs quarrel."""
         rounds, now = self._rounds[path], self.house.now()
         while rounds and not timedelta(0) <= now - rounds[0] < ROUND_WINDOW:
             rounds.popleft()
@@ -521,7 +454,7 @@ class Keeper:
         moves = {old: new for old, new in self._moves.items() if old != new and house.vault.exists(new)}
         done = upkeep.relink(house, moves, self._changed_at, self._moved_at)
         if done.waits:
-            self._moves = {old: new for old, new in moves.items()}
+            self._moves = dict(moves)
             return AGAIN
         self._moves.clear()
         if done.written:
@@ -534,7 +467,7 @@ class Keeper:
         return AGAIN * 2 if self.house.touches else None
 
     def _keep_versions(self, stop: Callable[[], bool]) -> float | None:
-        """Keep a version of each note as it is, so that one that a person deletes or overwrites is not lost."""
+        """Keep a version of each note as it is, so that what a person deletes or overwrites is not lost."""
         versions = self.house.versions
         for _ in range(min(KEPT_SLICE, len(self._unkept))):
             path, fingerprint = self._unkept.popitem()
@@ -555,7 +488,7 @@ class Keeper:
         return 0.0 if self._unkept else None
 
     def _renew_map(self, _stop: Callable[[], bool]) -> float | None:
-        if not self._map_dirty or mapping is None:
+        if not self._map_dirty:
             return None
         now = self.house.now()
         if self._map_at is not None and self._map_at > now:
@@ -567,7 +500,7 @@ class Keeper:
         return AGAIN * 2 if renewal.waits else None
 
     def _renew_journal(self, _stop: Callable[[], bool]) -> float | None:
-        if not self._journal_dirty or journalnote is None:
+        if not self._journal_dirty:
             return None
         now = self.house.now()
         if self._journal_at is not None and now < self._journal_at:
@@ -578,10 +511,10 @@ class Keeper:
         return None
 
     def _age(self, stop: Callable[[], bool]) -> float | None:
-        if ageing is not None and ageing.run_if_due(self.house, stop) is not None:
+        if ageing.run_if_due(self.house, stop) is not None:
             self._map_dirty = self._journal_dirty = True
             return 0.0
-        return None
+        return ageing.seconds_left(self.house)
 
     def _prune(self, _stop: Callable[[], bool]) -> float | None:
         """Once a day, let go of versions that are older or more than Policy says."""

@@ -41,7 +41,7 @@ def attended(house: House, note: Note, *, body: bool) -> str:
 
 
 def unheaded(house: House, note: Note) -> bool:
-    """Whether *note* is one without properties that a person is typing in: it gets them when they are done."""
+    """Whether *note* has no properties and a person is typing in it: it gets them when they are done."""
     return not note.header.present and bool(attended(house, note, body=True))
 
 

@@ -1,8 +1,8 @@
 """What a stale save took away, put back: an editor that did not see an agent's write saved over it.
 
-Obsidian saves without looking at the disk, and does not hear of changes that arrive while it saves. Whatever is
-written within moments of a program's change, and lacks what that change brought, was made without knowing of it:
-property lines and texts are put back, beside the person's own words, which win (SPEC §6.4).
+Obsidian saves without looking at the disk, and does not hear of changes that arrive while it saves; a plain
+editor may save a text that it read an hour ago. What was made without knowing of a change lacks what that
+brought: property lines and texts are put back, beside the person's own words, which win (SPEC §6.4).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Overwritten:
         return note
 
     def merge_back(self, home: str, path: str) -> bool:
-        """Whether the note at *path*, which a save made anew after its move to *home*, was merged into that."""
+        """Whether the note at *path*, made anew by a save after its move to *home*, was merged into that."""
         now = self.house.now()
         for entry in reversed(self.house.journal.recent()):
             if not timedelta(0) <= now - entry.at < BACK:

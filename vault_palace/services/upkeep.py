@@ -1,4 +1,4 @@
-"""What the keeper writes into notes: properties that follow from what people did, and links to moved notes."""
+"""What the keeper writes into notes: properties that follow from people's deeds, and links to moved notes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def keep(house: House, note: Note, backlinks: int, *, new_id: bool = False) -> b
 
 
 def _archived(house: House, note: Note) -> str:
-    """The text of a note that a person put into the archive; it keeps where it was, as far as that is known."""
+    """The text of a note that a person put into the archive, with where it was, as far as that is known."""
     assert note.memory is not None
     if not note.id or note.memory.status is Status.ARCHIVED:
         return note.editable
