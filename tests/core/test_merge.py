@@ -120,7 +120,7 @@ def test_line_ends_and_the_final_newline_stay_those_of_the_main_note(
 ) -> None:
     main = body([*ours, "last"], eol, final)
 
-    merged = merge.merge_bodies(body(base, "\n", True), main, body(theirs, "\n", True))
+    merged = merge.merge_bodies(body(base, "\n", True), main, body([*theirs, "end"], "\n", True))
 
     if merged.text:
         ends = merged.text.count("\r\n") if main.count("\r\n") * 2 > main.count("\n") else 0

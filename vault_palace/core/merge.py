@@ -130,7 +130,8 @@ def _text(lines: Sequence[str], ours: str, theirs: str) -> str:
     eol = "\r\n" if like.count("\r\n") * 2 > like.count("\n") else "\n"
     if not lines:
         return ""
-    return eol.join(lines) + (eol if like.endswith("\n") else "")
+    # A last line that is blank cannot stand there without its end.
+    return eol.join(lines) + (eol if like.endswith("\n") or not lines[-1] else "")
 
 
 # -- properties ---------------------------------------------------------------------------------------------
