@@ -322,10 +322,10 @@ def test_nothing_ages_while_someone_types_in_the_policy(daily: Palace, vault: Pa
     set_policy(vault, clock, auto_metabolize="daily", shallow_days=1)
     os.utime(vault / POLICY, (clock.at.timestamp() - 1, clock.at.timestamp() - 1))
 
-    early = aged(daily)
-    clock.turn(hours=0.001)
+    early, left = aged(daily), ageing.seconds_left(daily.house)
+    clock.turn(hours=1 / 3600)
 
-    assert early is None
+    assert (early, left) == (None, 1)
     assert aged(daily) is not None
 
 
@@ -613,6 +613,7 @@ def test_wt_08_nothing_ages_while_a_layer_is_missing(
     by_itself = aged(daily)
 
     assert by_itself is None
+    assert ageing.seconds_left(daily.house) is None
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
     assert runs(vault) == []
 

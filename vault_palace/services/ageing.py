@@ -152,7 +152,7 @@ def run_if_due(house: House, stop: Callable[[], bool] = never) -> MetabolizeAnsw
     None when nothing was due, or when it could not be done now: then it is tried again in some minutes.
     *stop* is asked between notes; a run that it ends is gone on with at the next call.
     """
-    if not _may_run(house) or seconds_left(house) != 0:
+    if seconds_left(house) != 0:
         return None
     started, today = house.now(), house.today()
     try:
@@ -170,36 +170,28 @@ def run_if_due(house: House, stop: Callable[[], bool] = never) -> MetabolizeAnsw
 
 
 def seconds_left(house: House) -> float | None:
-    """In how many seconds a run is due; 0 for now, None when the vault does not age by itself."""
-    if not _ages(house):
+    """In how many seconds a run is due; 0 for now, None while none is.
+
+    None where the vault does not age by itself, may not be written to, or misses notes that nobody can have
+    deleted.
+    """
+    policy = house.policy()
+    if policy.auto_metabolize != "daily" or house.read_only() or house.shelf.doubts:
+        return None
+    mark = house.vault.mark(POLICY_NOTE)
+    if mark is None:
         return None
     now = house.now()
+    # While a person types in the policy, its numbers may not be those that they mean.
+    waits = max(0.0, policy.quiet_seconds - seconds_since(mark.mtime_ns, now))
     patience = _patience.get(house)
-    waits = 0.0
     if patience is not None and patience.since <= now < patience.until:  # else the clock was set back
-        waits = (patience.until - now).total_seconds()
+        waits = max(waits, (patience.until - now).total_seconds())
     if not _ran(house, now):
         return waits
-    midnight = datetime.combine(house.today() + timedelta(days=1), time(), tzinfo=house.policy().zone)
+    midnight = datetime.combine(policy.today(now) + timedelta(days=1), time(), tzinfo=policy.zone)
     # At least a second: where clocks are turned at midnight, the day may begin a little later than it says.
     return max(midnight.timestamp() - now.timestamp(), waits, 1.0)
-
-
-def _ages(house: House) -> bool:
-    """Whether the vault ages by itself, and may be written to."""
-    return (
-        house.policy().auto_metabolize == "daily"
-        and not house.read_only()
-        and house.vault.exists(POLICY_NOTE)
-    )
-
-
-def _may_run(house: House) -> bool:
-    """Whether a run would go by what people meant: no disk is missing, and nobody is typing in the policy."""
-    if not _ages(house) or house.shelf.doubts:
-        return False
-    mark = house.vault.mark(POLICY_NOTE)
-    return mark is not None and seconds_since(mark.mtime_ns, house.now()) >= house.policy().quiet_seconds
 
 
 def _ran(house: House, now: datetime) -> bool:
