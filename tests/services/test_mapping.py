@@ -662,3 +662,45 @@ def test_a_hundred_thousand_notes_give_a_page_that_opens_at_once(enormous: House
     assert len(text.encode("utf-8")) < 64 * 1024
     assert 50 < len(links.find(text)) < 300
     assert len((vault / "PALACE_MAP.svg").read_bytes()) < 64 * 1024
+
+
+ODD = [
+    "a `code` b",
+    "<!-- hidden",
+    "100%% sure",
+    "x $$ y",
+    "two\nlines",
+    "mem]] [[b",
+    "%% palace - end %%",
+    "key:: value",
+    "r\udcff",
+    "e\u0301 and \u202e",
+    "=1+1",
+]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows holds no such names")
+def test_odd_names_break_nothing(note: Write, house: House, vault: Path) -> None:
+    for number, name in enumerate(ODD):
+        note(f"01_Shallow/{name[:2]} room/{name}.md", memory(f"odd{number}", density="?"))
+    note("01_Shallow/Plain.md", memory("Plain"))
+
+    renewed(house)
+
+    text = (vault / MAP).read_text(encoding="utf-8")
+    found = {house.shelf.resolver().resolve(link.path, MAP) for link in links.find(block(house))}
+    assert "01_Shallow/Plain.md" in found
+    assert mapnote.with_block(text, "x").count("palace:") == 2
+    assert not renewed(house).written
+
+
+@pytest.mark.parametrize("words", ["[[Nowhere]] | x", "%% palace:end %%", "<script>", "`", "![[x]]"])
+def test_words_of_a_deed_cannot_break_out_of_their_cell(note: Write, house: House, words: str) -> None:
+    note("01_Shallow/a.md", memory("a"))
+    house.refresh(if_older=0)
+
+    mapping.renew(house, deeds=[deed("edited", "01_Shallow/a.md", why=words)])
+
+    (row,) = [line for line in section(house, "What people changed").splitlines() if "[[a]]" in line]
+    assert len(links.find(row)) == 1
+    assert row.replace("\\|", "").count("|") == 4
