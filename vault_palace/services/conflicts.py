@@ -28,7 +28,7 @@ from vault_palace.core.streak import links
 from vault_palace.services import arguments, finding, origins, quiet, relocate
 from vault_palace.services.answers import ResolveAnswer
 from vault_palace.services.copies import Copy, copies
-from vault_palace.services.house import REDO, Edit, House, Note, Put, Remove
+from vault_palace.services.house import REDO, Edit, House, Move, Note, Put, Remove
 from vault_palace.storage import files
 from vault_palace.storage.vault import Stored
 
@@ -126,6 +126,25 @@ def merge_back(house: House, main: str, copy: str, base: bytes | None) -> bool:
             continue
         return True
     return False
+
+
+def set_aside(house: House, main: str, copy: str) -> str:
+    """Give the note at *copy*, a late save that cannot be merged into *main*, the name of a conflict copy.
+
+    It lies beside *main* then, no memory, until somebody resolves it; its new path is returned.
+    """
+    house.writable()
+    theirs = house.look(copy)
+    if reason := quiet.attended(house, theirs, body=True):
+        raise Busy(f"{copy} is being edited: {reason}.", hint="Retry later.", path=copy)
+    folder, _, name = main.rpartition("/")
+    stem = places.stem_and_extension(name)[0]
+    when = house.policy().wall(house.now()).strftime("%Y-%m-%d %H%M%S")
+    to = f"{folder}/{stem} (conflicted copy {when}).md"
+    with house.locked():
+        move = Move(path=copy, to=to, before=theirs.stored, data=theirs.stored.data)
+        house.perform("set aside", [move], why=f"a late save of what had become {main}")
+    return to
 
 
 # -- which copy ---------------------------------------------------------------------------------------------

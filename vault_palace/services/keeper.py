@@ -362,10 +362,8 @@ class Keeper:
             return ROUND_WINDOW.total_seconds()
         found = note.stored.fingerprint
         note = self._stale.put_back(note)
-        if due.twin_of:
-            done = self._twin(note.path, due)
-            if done is not None:
-                return None if done else AGAIN
+        if due.twin_of and self._twin(note.path, due):
+            return None
         count = len(house.shelf.backlinks(path))
         wrote = upkeep.keep(house, note, count, new_id=bool(due.twin_of))
         self._links.hold(path, count)  # also where the note cannot say so: it is not tried for ever
@@ -409,8 +407,8 @@ class Keeper:
                 deeds.see(house, note)
         return None
 
-    def _twin(self, path: str, due: _Due) -> bool | None:
-        """Whether a stale save that made a moved note anew is merged back; None: it needs its own id."""
+    def _twin(self, path: str, due: _Due) -> bool:
+        """Whether it was a late save of a moved note and is dealt with; else it gets an id of its own."""
         home = due.twin_of
         known = self.trail.known.get(path)
         if not self.house.vault.exists(home):
@@ -420,11 +418,11 @@ class Keeper:
                 self.trail.homes[known.id] = path
             self._moves[home] = path
             self._moved_at[path] = self.house.now()
-            return None
-        merged = self._stale.merge_back(home, path)
-        if merged:
-            self._map_dirty = self._journal_dirty = True
-        return True if merged else None
+            return False
+        if not self._stale.take_back(home, path):
+            return False
+        self._map_dirty = self._journal_dirty = True
+        return True
 
     def _braked(self, path: str) -> bool:
         """Whether this note was written to so often, in answer to others, that two programs quarrel."""

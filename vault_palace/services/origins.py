@@ -7,7 +7,7 @@ that version when the copy was made, none is taken; then a person decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from vault_palace.core import frontmatter, merge
@@ -27,7 +27,7 @@ class _Version:
 
 def common(house: House, main: Note, copy: Note) -> Header | None:
     """The version that *main* and *copy* both began as; None when too little is known."""
-    versions = _versions(house, main)
+    versions = _versions(house, main, {main.stored.fingerprint, copy.stored.fingerprint})
     if not versions:
         return None
     mine, theirs = main.header.body, copy.header.body
@@ -56,10 +56,13 @@ def of_bytes(data: bytes | None) -> Header | None:
         return None
 
 
-def _versions(house: House, main: Note) -> list[_Version]:
-    """Every kept version of *main*, each text once, those the journals name before others."""
+def _versions(house: House, main: Note, now: Collection[str]) -> list[_Version]:
+    """Every kept version of *main*, each text once, those the journals name before others.
+
+    What the two are *now* is kept as well, and is no version that they began as, unless a journal says so.
+    """
     found: dict[str, _Version] = {}
-    for fingerprint, created in _marks(house, main):
+    for fingerprint, created in _marks(house, main, now):
         known = found.get(fingerprint)
         if known is not None:
             if created:
@@ -74,7 +77,7 @@ def _versions(house: House, main: Note) -> list[_Version]:
     return list(found.values())
 
 
-def _marks(house: House, main: Note) -> Iterator[tuple[str, bool]]:
+def _marks(house: House, main: Note, now: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Fingerprints that may be versions of *main*, and whether the note was made with these bytes."""
     for entry in reversed(house.journal.entries()):
         paths = {fact.path for fact in entry.notes if fact.id == main.id} if main.id else {main.path}
@@ -86,4 +89,5 @@ def _marks(house: House, main: Note) -> Iterator[tuple[str, bool]]:
                     yield step.before, False
     if main.id:
         for fingerprint in house.versions.newest(MOST):
-            yield fingerprint, False
+            if fingerprint not in now:
+                yield fingerprint, False

@@ -66,16 +66,35 @@ class Overwritten:
             del self._handled[next(iter(self._handled))]
         return note
 
-    def merge_back(self, home: str, path: str) -> bool:
-        """Whether the note at *path*, made anew by a save after its move to *home*, was merged into that."""
-        now = self.house.now()
-        for entry in reversed(self.house.journal.recent()):
-            if not timedelta(0) <= now - entry.at < BACK:
-                break
+    def take_back(self, home: str, path: str) -> bool:
+        """Whether the note at *path* is a late save of what had moved to *home*, and was dealt with.
+
+        It is merged into the moved note, or stands beside it as a conflict copy where that cannot be.
+        """
+        base = self._before_move(path, home)
+        if base is None or self.house.look(path).stored.data == self.house.look(home).stored.data:
+            return False  # the very same bytes are a copy that somebody made
+        if not conflicts.merge_back(self.house, home, path, base or None):
+            conflicts.set_aside(self.house, home, path)
+        return True
+
+    def _before_move(self, path: str, home: str) -> bytes | None:
+        """What the note was before it was moved from *path*; empty when that is not kept, None for no move.
+
+        Moves on from there are followed to *home*.
+        """
+        now, at, found = self.house.now(), path, None
+        for entry in self.house.journal.recent():
+            if not timedelta(0) <= now - entry.at < LATELY or entry.state == "undone":
+                continue
             for step in entry.steps:
-                if step.kind == "move" and (step.path, step.to) == (path, home) and entry.state != "undone":
-                    return conflicts.merge_back(self.house, home, path, self._version(step.before))
-        return False
+                if step.kind == "move" and step.path == at:
+                    found = found or self._version(step.before) or b""
+                    at = step.to
+            for fact in entry.notes:
+                if fact.was and fact.was == at:
+                    found, at = found or b"", fact.path
+        return found if at == home else None
 
     def _lately(self, note: Note) -> list[tuple[Entry, Trace, str, datetime]]:
         """The newest changes of the note, each with the bytes that followed and when those were written."""
