@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from tests.services.conftest import Clock, OpenPalace
+from tests.services.keeping import settle
 from vault_palace.core import frontmatter, rules
 from vault_palace.core.errors import LockTimeout, NotFound, StorageFailed
 from vault_palace.core.model import ARCHIVE
 from vault_palace.index.cache import CacheBusy
 from vault_palace.services import ageing
+from vault_palace.services.keeper import Keeper
 from vault_palace.services.metabolize import NEXT
 from vault_palace.services.palace import Palace
 from vault_palace.storage.lock import WriteLock
@@ -586,6 +588,41 @@ def test_what_a_person_is_editing_is_taken_the_next_day(daily: Palace, vault: Pa
     assert same_day is None
     assert second["promoted"] == ["02_Sediment/Gold.md"]
     assert runs(vault)[0] == "2031-03-09: 1 left for the next day"
+
+
+# -- by the keeper ------------------------------------------------------------------------------------------
+
+
+def test_the_keeper_says_in_the_map_what_goes_the_day_before_it_does(
+    daily: Palace, vault: Path, clock: Clock
+) -> None:
+    keeper = Keeper(daily.house)
+    daily.write("x", title="Sand")
+    for number in range(3):
+        daily.write("x", title=f"Old {number}", layer="bedrock")
+    told = {}
+    for _ in range(9):
+        settle(keeper, clock)
+        text = (vault / "PALACE_MAP.md").read_text(encoding="utf-8")
+        listed = text.partition("Let go by the next run")[2].partition("Decays within")[0]
+        told[clock.at.date().isoformat()] = "[[Sand" in listed
+        clock.turn(days=1)
+        daily.read(path="03_Bedrock/Old 0.md")
+    settle(keeper, clock)
+
+    assert [day for day, there in told.items() if there] == ["2031-03-08"]
+    assert properties(vault, "_Archive/01_Shallow/Sand.md")["archived_on"] == "2031-03-09"
+    assert len(runs(vault)) == 10
+
+
+def test_the_keeper_asks_to_be_woken_for_the_next_run(daily: Palace, vault: Path, clock: Clock) -> None:
+    keeper = Keeper(daily.house)
+    settle(keeper, clock)
+
+    wait = keeper.step()
+
+    assert wait is not None
+    assert timedelta(hours=11) < timedelta(seconds=wait) <= timedelta(hours=12)
 
 
 # -- a vault that is not whole (WT-08) ----------------------------------------------------------------------
