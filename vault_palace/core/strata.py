@@ -57,7 +57,7 @@ _SHARED = 330  # pixels that the memories share out among the bands
 _BAND = 29  # the least height of a band: a line of letters as large as they get
 _LAYER = 80
 _ARCHIVE = 50
-_LONGEST_NAME = 28  # in columns; signs of East Asia take two
+_LONGEST_NAME = 25  # in columns; signs of East Asia take two
 _MOST_SIGNS = 56
 
 
