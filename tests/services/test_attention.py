@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.services.conftest import Clock, OpenPalace
+from tests.services.keeping import settle
 from vault_palace.core import frontmatter
 from vault_palace.services import attention, quiet
 from vault_palace.services.attention import Attention, Workspace, became_open, count_openings, read_workspace
+from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
 from vault_palace.storage.vault import Vault
 
@@ -465,3 +467,26 @@ def test_an_opened_note_that_a_person_types_in_is_touched_once_it_is_quiet(
 
     assert at_once == typed
     assert properties(vault, A)["last_touched"] == "2031-03-02T12:00:00"
+
+
+def test_the_keeper_counts_what_is_opened_while_it_looks_and_before_it_came(
+    palace: Palace, open_palace: OpenPalace, vault: Path, clock: Clock
+) -> None:
+    for title in ("a", "b"):
+        palace.write("x", title=title, layer="bedrock")
+    first, second = "03_Bedrock/a.md", "03_Bedrock/b.md"
+    save(vault, workspace(C, active=C), clock.at)
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+    clock.turn(days=1)
+    save(vault, workspace(first, active=first, recent=(C,)), clock.at)
+    settle(keeper, clock)
+    clock.turn(days=1)
+    save(vault, workspace(first, second, active=second, recent=(first, C)), clock.at)
+    clock.turn(days=2)
+
+    settle(Keeper(open_palace(session="next").house), clock)
+
+    assert properties(vault, first)["last_touched"][:10] == "2031-03-02"
+    assert properties(vault, second)["last_touched"][:10] == "2031-03-03"
+    assert [properties(vault, path)["streak"] for path in (first, second)] == [1, 1]
