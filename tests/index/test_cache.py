@@ -377,3 +377,27 @@ def test_a_needle_at_the_end_of_a_long_note_is_found(cache: Cache) -> None:
     cache.put(a_note(A, "some words of hay " * 60_000 + "needle"))
 
     assert search(cache, "needle").total == 1
+
+
+def test_an_erased_cache_leaves_nothing_of_its_notes_in_any_file(tmp_path: Path) -> None:
+    file = tmp_path / "index-1.sqlite3"
+    with Cache.open(file, "v") as cache:
+        cache.put(a_note(A, "the unspeakable word"))
+        file.with_name(f"{file.name}.bad-1").write_bytes(b"unspeakable")
+
+        left = cache.erase()
+
+        assert left == []
+        assert cache.marks() == {}
+        assert not any(b"unspeakable" in place.read_bytes() for place in tmp_path.iterdir())
+
+
+def test_another_process_follows_to_the_file_that_took_an_erased_one_s_place(tmp_path: Path) -> None:
+    file = tmp_path / "index-1.sqlite3"
+    with Cache.open(file, "v") as cache, Cache.open(file, "v") as other:
+        other.put(a_note(A))
+
+        cache.erase()
+        cache.put(a_note(B))
+
+        assert sorted(other.marks()) == [B]

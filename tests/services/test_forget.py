@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.services.conftest import Clock, OpenPalace
+from tests.services.test_kill_points import copy_of, opened
+from tests.storage.killpoints import Stop, every_kill_point
 from vault_palace.core.errors import Busy, NotFound, PathViolation, PolicyViolation
 from vault_palace.services import deeds, journalnote, mapping
 from vault_palace.services.palace import Palace
@@ -208,6 +212,22 @@ def test_what_others_hold_is_listed_and_left(palace: Palace, vault: Path, note: 
     assert all(place.exists() for place in (foreign, trash, copy))
 
 
+def test_the_cache_of_a_place_where_the_vault_was_before_is_named(palace: Palace, tmp_path: Path) -> None:
+    palace.write(WORDS, title=SECRET)
+    (file,) = (tmp_path / "cache").rglob("index-*.sqlite3")
+    known = palace.read(title=SECRET, touch=False)["metadata"]["id"]
+    other = tmp_path / "cache" / "0123456789abcdef" / file.name
+    other.parent.mkdir()
+    other.write_bytes(f"SQLite {known}".encode())
+
+    answer = palace.forget(SECRET, confirm=True)
+
+    assert answer["left"] == [
+        f"{other}: the search cache of another place where this vault was, or a copy is; delete it"
+    ]
+    assert other.exists()
+
+
 def test_a_keeper_that_finds_it_gone_does_not_name_it_again(palace: Palace, tmp_path: Path) -> None:
     palace.write(WORDS, title=SECRET)
     answer = palace.forget(SECRET, confirm=True)
@@ -292,3 +312,50 @@ def test_a_note_that_a_person_has_just_saved_is_busy(palace: Palace, vault: Path
         palace.forget(SECRET, confirm=True)
 
     assert place.exists()
+
+
+# -- killed anywhere ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one."""
+    folder = Path("/dev/shm")
+    if not os.access(folder, os.W_OK):
+        yield tmp_path / "kills"
+        return
+    made = Path(tempfile.mkdtemp(dir=folder))
+    yield made
+    shutil.rmtree(made)
+
+
+def test_a_killed_forgetting_is_finished_by_the_next(tmp_path: Path, memory: Path) -> None:
+    """RC-03: by the same name, wherever the first run was killed."""
+    for folder in ("01_Shallow", "02_Sediment", "03_Bedrock", "_System"):
+        (tmp_path / "vault" / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "vault/_System/Policy.md").write_text(POLICY, encoding="utf-8")
+    path = f"01_Shallow/{SECRET}.md"
+    with opened(tmp_path) as palace:
+        palace.write("Another note stays.", title="Other")
+        palace.write(WORDS, title=SECRET)
+        palace.write("more", mode="append", path=path)
+        journalnote.renew(palace.house)
+
+    shutil.rmtree(tmp_path / "cache")  # that of the copies below is another, since they lie elsewhere
+    (tmp_path / "cache").mkdir()
+
+    def act(root: Path) -> None:
+        with opened(root) as palace:
+            palace.forget(path, confirm=True)
+
+    def check(root: Path, stop: Stop | None) -> None:
+        with contextlib.suppress(NotFound):
+            act(root)
+        assert mentions(root, WORDS, SECRET) == [], stop
+        with opened(root) as palace:
+            assert "Another note stays." in palace.read(title="Other", touch=False)["content"]
+            assert palace.recover()["unresolved_count"] == 0
+
+    stops = every_kill_point(memory, copy_of(tmp_path), act, check, modes=("before",))
+
+    assert stops > 20

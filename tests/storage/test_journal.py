@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -539,3 +541,18 @@ def test_what_sediment_palace_left_open_is_shown_and_never_touched(vault: Path) 
     assert "move_file of 01_Shallow/b.md" in problem.message
     assert problem in _journal(vault).problems()
     assert everything(vault) == seen
+
+
+def test_what_a_reason_or_a_detail_says_of_a_forgotten_note_goes(vault: Path) -> None:
+    journal = _journal(vault)
+    journal.begin(replace(_entry("one"), why="instead of Ledger"))
+    journal.close("one", "superseded", "Left as a person changed it: 01_Shallow/Ledger.md.")
+    journal.begin(replace(_entry("two", minutes=1), why="Ledgers are kept"))
+
+    journal.forget({"01_Shallow/Ledger.md"}, {"mem_x"}, re.compile(r"\bLedger\b"))
+
+    assert [(entry.op, entry.why, entry.detail) for entry in _journal(vault).entries()] == [
+        ("one", "", ""),
+        ("two", "Ledgers are kept", ""),
+    ]
+    assert b"Ledger." not in (vault / OURS).read_bytes()

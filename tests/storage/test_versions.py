@@ -170,3 +170,20 @@ def test_a_state_folder_that_is_a_link_is_refused(vault: Path, tmp_path: Path) -
         Versions(Vault(vault)).keep(b"words")
 
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_the_versions_that_hold_a_word_are_told_newest_first(vault: Path) -> None:
+    versions = Versions(Vault(vault))
+    old, new = versions.keep(b"a word, long ago"), versions.keep(b"the word again")
+    versions.keep(b"something else")
+    os.utime(_place(vault, old), (1, 1))
+
+    assert versions.holding(b"word") == [new, old]
+
+
+def test_a_damaged_version_may_hold_any_word(vault: Path) -> None:
+    versions = Versions(Vault(vault))
+    damaged = versions.keep(b"something else")
+    _place(vault, damaged).write_bytes(b"no compressed data")
+
+    assert versions.holding(b"word") == [damaged]

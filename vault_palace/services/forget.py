@@ -248,6 +248,22 @@ def _left(house: House, erased: _Erased, linking: Sequence[str]) -> list[str]:
         if path in linking or not (hit or (told and _is_copy(path))):
             continue
         found.append(f"{path}: {_why(path)}")
+    return found + _other_caches(house, erased)
+
+
+def _other_caches(house: House, erased: _Erased) -> list[str]:
+    """Search caches of other vaults that hold the note's id: of this one at another place, or of a copy."""
+    found: list[str] = []
+    own = house.shelf.file.parent
+    if not erased.id:
+        return found
+    for place in sorted(own.parent.glob("*/index-*")):
+        if place.parent == own or not place.is_file():
+            continue
+        with contextlib.suppress(VaultError):
+            if erased.id.encode("utf-8") in files.read_bytes(place):
+                why = "the search cache of another place where this vault was, or a copy is; delete it"
+                found.append(f"{place}: {why}")
     return found
 
 
