@@ -210,9 +210,9 @@ def test_it_runs_nothing_and_asks_for_nothing(strata: Strata) -> None:
     ("room", "shown"),
     [
         ("a & b <c>", "a & b <c>"),
-        ("</text><script>alert(1)</script>", "</text><script>alert(1)…"),
+        ("</text><script>alert(1)</script>", "</text><script>alert(1)<…"),
         ("the longest name of a room there is", "the longest name of a ro…"),
-        ("日本語のとても長い部屋の名前はここで切られる", "日本語のとても長い部屋の…"),
+        ("日本語のとても長い部屋の名前はここで切られる", "日本語のとても長い部屋…"),
         ("مشاريع البحث العلمي", "مشاريع البحث العلمي"),
         ("tab\tand\nline", "tab and line"),
         ("nul\x00 \x1b[0m \uffff", "nul [0m"),
