@@ -11,6 +11,8 @@ from vault_palace.core.model import ARCHIVE, MAP_NOTE, POLICY_NOTE, SYSTEM, Laye
 from vault_palace.services import arguments
 from vault_palace.services.house import House, Note
 
+FOLLOWED, MOMENT = 20, 0.05  # how often a note that moves away is looked for, and seconds between
+
 
 def one(house: House, *, path: str | None = None, id: str | None = None, title: str | None = None) -> Note:
     """The one note that *path*, *id* or *title* means; refused when none or several are given or fit."""
@@ -62,6 +64,15 @@ def _unique(house: House, given: str, what: str, ask: Callable[[], list[str]]) -
             hint="Name the one you mean by its path.",
             paths=found[:20],
         )
+    for _ in range(FOLLOWED):
+        try:
+            return house.look(found[0])
+        except NotFound:  # it was moved since the cache was asked, or is being moved
+            house.settings.sleep(MOMENT)
+            house.refresh(if_older=0)
+            found = ask()
+            if not found:
+                raise
     return house.look(found[0])
 
 

@@ -396,7 +396,8 @@ def rate(
     place = finding.one(house, path=path, id=id).path
     for _ in range(REDO):
         quiet.wait_quiet(house, [place])
-        note = house.look(place)
+        note = house.look(place) if id is None else finding.one(house, id=id)
+        place = note.path  # the id goes along when somebody moves the note
         memory = house.memory_of(note)
         now, policy = house.now(), house.policy()
         # The days before a pin count as they were; a note that a person dragged has arrived first.
