@@ -125,6 +125,26 @@ def test_fs_14_who_is_a_copy_is_judged_again_when_the_original_comes_or_goes(
     assert (alone, list(beside), other_id, gone) == ({}, ["01_Shallow/budget 2.md"], {}, {})
 
 
+def test_fs_14_who_is_a_copy_is_judged_again_after_the_program_s_own_write(
+    palace: Palace, note: NoteMaker, clock: Clock
+) -> None:
+    """With or without a cache that saw it happen, the answer is the same."""
+    note(MAIN, "---\nid: mem_7f\n---\nforty\n")
+    note("01_Shallow/budget 2.md", "---\nid: mem_7f\n---\nforty\n")
+    alike = problems(palace)
+    clock.turn(days=1)
+
+    palace.rate(path=MAIN, density=0.5)
+    fed = palace.house.shelf.is_copy("01_Shallow/budget 2.md")
+    at_once = problems(palace)
+    palace.reindex()
+
+    assert alike == {}
+    assert fed
+    assert list(at_once) == ["01_Shallow/budget 2.md"]
+    assert problems(palace) == at_once
+
+
 def test_fs_14_a_copy_of_a_copy_names_the_note(palace: Palace, note: NoteMaker) -> None:
     note(MAIN, "---\nid: mem_7f\n---\nforty\n")
     note("01_Shallow/budget 2.md", "---\nid: mem_7f\n---\nfifty\n")
@@ -156,6 +176,7 @@ def test_fs_14_a_copy_stays_one_when_its_note_went_to_the_archive(
     assert first["archived"] == [f"_Archive/{MAIN}"]
     assert second["scanned"] == 0
     assert len(problems(palace)) == 4
+    assert {palace.house.look(path).kind for path in problems(palace)} == {"conflict"}
     assert palace.read(id="mem_7f")["path"] == f"_Archive/{MAIN}"
     for path in (COPY, *(f"01_Shallow/{name}" for name in AMBIGUOUS)):
         assert after[path] == before[path]
