@@ -322,6 +322,18 @@ def test_without_a_kept_version_one_that_holds_the_other_is_taken(
     assert header_of(vault).body == "one\nmore\ntwo\n"
 
 
+def test_a_version_that_was_only_seen_and_kept_is_a_base_too(
+    palace: Palace, vault: Path, note: NoteMaker
+) -> None:
+    """The keeper keeps what people save, and the journal's line of that names no bytes."""
+    palace.house.versions.keep(b"---\nid: mem_7f\n---\none\n\ntwo\n\nthree\n")
+    note(MAIN, "---\nid: mem_7f\n---\nONE\n\ntwo\n\nthree\n")
+    note(COPY, "---\nid: mem_7f\n---\none\n\ntwo\n\nTHREE\n")
+
+    assert palace.resolve(MAIN)["outcome"] == "merged"
+    assert header_of(vault).body == "ONE\n\ntwo\n\nTHREE\n"
+
+
 def test_nothing_is_taken_for_deleted_in_the_copy_when_nobody_knows(
     palace: Palace, vault: Path, note: NoteMaker, clock: Clock
 ) -> None:

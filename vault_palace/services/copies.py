@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vault_palace.core import frontmatter, places
 from vault_palace.core import memory as memories
-from vault_palace.core.errors import NotFound, VaultError
+from vault_palace.core.errors import VaultError
 from vault_palace.index.cache import Cache, CacheTrouble, IndexedNote
 
 if TYPE_CHECKING:
@@ -98,14 +98,6 @@ def copies(house: House) -> tuple[Copy, ...]:
     rows = {row.path: row for row in shelf.ask(lambda cache: cache.notes("conflict"))}
     names = set(shelf.ask(lambda cache: cache.copies_by_name()))
     return tuple(Copy(path, _main(house, path, rows.get(path))) for path in sorted({*rows, *names}))
-
-
-def copy_at(house: House, path: str) -> Copy:
-    """The conflict copy at *path* with its main note; `NotFound` when there is none at that path."""
-    for copy in copies(house):
-        if copy.path == path:
-            return copy
-    raise NotFound(f"{path} is no conflict copy.", hint="vault-palace check lists them.", path=path)
 
 
 def _main(house: House, path: str, row: IndexedNote | None) -> str | None:
