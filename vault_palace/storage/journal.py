@@ -28,6 +28,7 @@ from vault_palace.storage import files
 from vault_palace.storage.records import (
     STATES,
     VERSION,
+    About,
     Entry,
     LastWrite,
     State,
@@ -235,7 +236,7 @@ class Journal:
 
         Reasons and details in which *said* is found go as well, whatever note they are about.
         """
-        about = _About(frozenset(paths), frozenset(ids), said)
+        about = About(frozenset(paths), frozenset(ids), said)
         with self._guard:
             place = self.vault.locate(self.path)
             reader = self._own()
@@ -463,39 +464,6 @@ class _Reader:
     def last_write(self, id: str) -> LastWrite | None:
         note = self.known.get(id)
         return None if note is None else to_last_write(note)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _About:
-    """The notes whose mention is to go: their paths, their ids, and what tells a sentence about them."""
-
-    paths: frozenset[str]
-    ids: frozenset[str]
-    said: re.Pattern[str] | None
-
-    def mentions(self, record: dict[str, object]) -> bool:
-        entry = to_entry(record, "")
-        return entry is not None and (
-            self._tells(entry.why)
-            or self._tells(entry.detail)
-            or any(step.path in self.paths or step.to in self.paths for step in entry.steps)
-            or any(note.id in self.ids or note.path in self.paths for note in entry.notes)
-        )
-
-    def _tells(self, text: str) -> bool:
-        return any(path in text for path in self.paths) or (
-            self.said is not None and self.said.search(text) is not None
-        )
-
-    def redacted(self, record: dict[str, object]) -> dict[str, object]:
-        entry = to_entry(record, "")
-        if entry is None or not self.mentions(record):
-            return record
-        if entry.state != "begin":
-            return {key: value for key, value in record.items() if key != "detail"}
-        steps = [step for step in entry.steps if step.path not in self.paths and step.to not in self.paths]
-        notes = [note for note in entry.notes if note.id not in self.ids and note.path not in self.paths]
-        return to_record(dataclasses.replace(entry, why="", steps=tuple(steps), notes=tuple(notes)))
 
 
 def _problem(path: str, line: int, code: str, message: str) -> Problem:

@@ -210,3 +210,36 @@ def to_time(text: str) -> datetime | None:
 def _when(text: object) -> datetime:
     at = datetime.fromisoformat(str(text))
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The notes whose mention is to go: their paths, their ids, and what tells a sentence about them."""
+
+    paths: frozenset[str]
+    ids: frozenset[str]
+    said: re.Pattern[str] | None
+
+    def mentions(self, record: dict[str, object]) -> bool:
+        entry = to_entry(record, "")
+        return entry is not None and (
+            self._tells(entry.why)
+            or self._tells(entry.detail)
+            or any(step.path in self.paths or step.to in self.paths for step in entry.steps)
+            or any(note.id in self.ids or note.path in self.paths for note in entry.notes)
+        )
+
+    def _tells(self, text: str) -> bool:
+        return any(path in text for path in self.paths) or (
+            self.said is not None and self.said.search(text) is not None
+        )
+
+    def redacted(self, record: dict[str, object]) -> dict[str, object]:
+        entry = to_entry(record, "")
+        if entry is None or not self.mentions(record):
+            return record
+        if entry.state != "begin":
+            return {key: value for key, value in record.items() if key != "detail"}
+        steps = [step for step in entry.steps if step.path not in self.paths and step.to not in self.paths]
+        notes = [note for note in entry.notes if note.id not in self.ids and note.path not in self.paths]
+        return to_record(dataclasses.replace(entry, why="", steps=tuple(steps), notes=tuple(notes)))
