@@ -199,3 +199,67 @@ def test_a_new_note_that_is_open_gets_its_properties_when_the_person_is_done(
 
     assert open_still == "Typed.\n"
     assert "id" in person.says("01_Shallow/New.md")
+
+
+def test_an_old_text_saved_twice_takes_nothing_away(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    for number in range(3):
+        clock.at += timedelta(seconds=4)
+        person.writes(PLAN, opened.replace("First line.", f"First line, typed on {number}."))
+        settle(keeper, clock)
+
+    text = person.reads(PLAN)
+
+    assert [text.count(words) for words in ("typed on 2.", "The agent's words.")] == [1, 1]
+
+
+def test_an_old_text_saved_after_the_person_moved_the_note_takes_nothing_away(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.write("The agent's words.", path="Plan", mode="append")
+    settle(keeper, clock)
+    clock.at += timedelta(seconds=26)
+    person.moves(PLAN, "01_Shallow/Scheme.md")
+    person.writes("01_Shallow/Scheme.md", opened.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    text = person.reads("01_Shallow/Scheme.md")
+    assert [text.count(words) for words in ("typed on.", "The agent's words.")] == [1, 1]
+
+
+def test_the_same_bytes_at_a_moved_notes_old_place_are_a_copy(
+    keeper: Keeper, palace: Palace, person: Person, vault: Path, clock: Clock
+) -> None:
+    person.moves(PLAN, "01_Shallow/Scheme.md")
+    settle(keeper, clock)
+    person.writes(PLAN, person.reads("01_Shallow/Scheme.md"))
+
+    settle(keeper, clock)
+
+    assert person.says(PLAN)["id"] != person.says("01_Shallow/Scheme.md")["id"]
+
+
+def test_a_late_save_that_cannot_be_merged_stands_beside_the_note(
+    keeper: Keeper, palace: Palace, person: Person, vault: Path, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    moved = palace.move(PLAN, "sediment")["destination"]
+    rev = palace.read(path=moved)["rev"]
+    palace.write(
+        "First line, by the agent.\n\nLast line.", path=moved, layer="sediment", mode="replace", if_rev=rev
+    )
+    clock.at += timedelta(seconds=1)
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    copies = [path.name for path in (vault / "02_Sediment").glob("*conflicted copy*")]
+    assert not (vault / PLAN).exists()
+    assert len(copies) == 1
+    assert "typed on." in person.reads(f"02_Sediment/{copies[0]}")
+    assert "by the agent." in person.reads(moved)

@@ -24,7 +24,7 @@ BACK = timedelta(
 )  # a moved note's old name that comes again within this was saved by an open editor
 PATIENCE = 0.5
 # What was written with people looking, or is made anew anyway.
-ASIDE = frozenset({"map", "index", "undo", "resolve", "forget", "put back"})
+ASIDE = frozenset({"map", "index", "undo", "resolve", "forget"})
 MANY = 2_000  # handled operations that are remembered
 
 
@@ -104,7 +104,7 @@ class Overwritten:
             for entry in self.house.journal.recent()
             if timedelta(0) <= now - entry.at < LATELY and entry.state in ("done", "begin")
             for step in entry.steps
-            if note.path in ((step.to,) if step.kind == "move" else (step.path,))
+            if (step.to or step.path) in {note.path, *_places(entry, note.id)}
         ]
         found = []
         for number, (entry, step) in enumerate(steps):
@@ -194,6 +194,11 @@ class Overwritten:
             return self.house.versions.get(fingerprint)
         except VaultError:
             return None
+
+
+def _places(entry: Entry, id: str) -> list[str]:
+    """Where the note with this id was left by *entry*: a person may have moved it since."""
+    return [fact.path for fact in entry.notes if id and fact.id == id]
 
 
 def _lines(text: str) -> set[str]:
