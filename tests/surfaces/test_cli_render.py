@@ -21,6 +21,7 @@ STATUS: dict[str, Any] = {
     "decaying_soon": [DECISION],
     "rising_soon": [],
     "index": {"state": "behind", "notes": 3, "reason": ""},
+    "watch": {"mode": "off", "keeper": False, "holder": "process 8 on host b"},
     "open_operations": 1,
     "problem_count": 2,
     "lock": "process 7 on host a",
@@ -80,6 +81,7 @@ def test_status_names_what_needs_a_look() -> None:
     assert "palace · vault-palace 0.1.0" in said
     assert "01_Shallow/a.md | _Archive | streak -1" in said
     assert "Index: state behind, notes 3" in said
+    assert "Keeper: process 8 on host b" in said
     assert "Write lock: process 7 on host a" in said
     assert "Unfinished operations: 1 (vault-palace recover)" in said
     assert "Problems: 2 (vault-palace check)" in said

@@ -167,3 +167,18 @@ def test_a_process_in_utf_8_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("started again"))
 
     config.run_in_utf8()
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [("", "auto"), (" ", "auto"), ("auto", "auto"), ("EVENTS", "events"), ("poll", "poll"), (" off ", "off")],
+)
+def test_the_environment_says_how_to_learn_of_changes(tmp_path: Path, text: str, how: str) -> None:
+    settings = config.read_settings(tmp_path, surface="mcp", environ={config.WATCH: text})
+
+    assert settings.watch == how
+
+
+def test_an_unknown_way_to_learn_of_changes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArguments, match="auto, events, poll, off"):
+        config.read_settings(tmp_path, surface="mcp", environ={config.WATCH: "polling"})
