@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from tests.services.conftest import Clock, OpenPalace
 from tests.services.test_kill_points import copy_of, notes, opened
 from tests.storage.killpoints import Stop, every_kill_point
 from vault_palace.core import frontmatter
-from vault_palace.core.errors import Busy, InvalidArguments, NotFound, PolicyViolation
+from vault_palace.core.errors import Busy, InvalidArguments, NotFound, PolicyViolation, VaultError
 from vault_palace.services.answers import UndoAnswer
 from vault_palace.services.house import House
 from vault_palace.services.palace import Palace
@@ -490,3 +492,61 @@ def test_a_killed_undo_is_all_done_or_all_undone(tmp_path: Path, base: Path, nam
 
     assert stops > 10
     assert seen == {"old", "new"}
+
+
+# -- a long walk --------------------------------------------------------------------------------------------
+
+
+def acts_on(agent: Palace, path: str, step: int) -> list[Callable[[], object]]:
+    """What an agent may do next."""
+    return [
+        lambda: agent.write(f"agent {step}", mode="append", path=path),
+        lambda: agent.rate(path=path, density=0.9),
+        lambda: agent.move(path, "sediment", new_path=f"M{step}"),
+        lambda: agent.purge(path, confirm=True),
+        lambda: agent.restore(path),
+        lambda: agent.write(f"fresh {step} [[N1]]", title=f"F{step}"),
+        lambda: agent.undo(path, confirm=True),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_word_of_a_person_is_lost_when_a_whole_session_is_undone(
+    open_palace: OpenPalace, vault: Path, clock: Clock, seed: int
+) -> None:
+    """Agents and a person take turns at random; every typed word stands in the vault afterwards."""
+    (vault / "_System/Policy.md").write_text(
+        POLICY.replace("versions", "max_destructive_per_minute: 10000\nversions"), encoding="utf-8"
+    )
+    chance = random.Random(seed)
+    first, agent = open_palace(session="first"), open_palace(session="agent")
+    for number in range(4):
+        first.write(f"start\n\nmiddle {number}\n\nend\n", title=f"N{number}")
+    typed: list[str] = []
+
+    def types(place: Path, word: str) -> None:
+        typed.append(word)
+        before = place.read_text(encoding="utf-8")
+        added = f"{before}\n{word}\n"
+        inside = before.replace("middle", f"{word} middle", 1)
+        after = inside if word in inside and chance.random() < 0.5 else added
+        place.write_text(after, encoding="utf-8")
+
+    for step in range(20):
+        clock.turn(hours=3)
+        places = [place for place in sorted(vault.rglob("*.md")) if place.parent.name != "_System"]
+        place = chance.choice(places)
+        with contextlib.suppress(VaultError):
+            if chance.random() < 0.25:
+                types(place, f"typed{step}.")
+            else:
+                chance.choice(acts_on(agent, place.relative_to(vault).as_posix(), step))()
+
+    with contextlib.suppress(NotFound):
+        agent.undo(session="agent", confirm=True)
+
+    everywhere = "".join(everything(vault).values())
+    ids = [line for line in everywhere.splitlines() if line.startswith("id: ")]
+    assert [word for word in typed if word not in everywhere] == []
+    assert len(ids) == len(set(ids))
+    assert agent.house.journal.unfinished() == []
