@@ -83,6 +83,7 @@ class Facts:
     brake: str = ""  # why they wait, in words
     tomorrow: tuple[Row, ...] = ()  # what the next automatic run will let go
     tomorrow_count: int = 0
+    hold: str = ""  # why even these would wait, if nothing happens until then, in words
     notes: tuple[str, ...] = field(default=())  # sentences for the top, such as a missing disk
 
 
@@ -124,7 +125,12 @@ def block(facts: Facts) -> str:
             ("Memory", "Where", "Density", "Streak", "Why"),
             15,
             _DECAY,
-            above="To keep one, open it and work with it, raise its `density`, or tick `pinned`.",
+            above="To keep one, open it and work with it, raise its `density`, or tick `pinned`."
+            + (
+                f" As things are they would be held back: {_sentence(_text(facts.hold, 300))}"
+                if facts.hold
+                else ""
+            ),
         ),
         (_row(row, "where", "density", "streak", "why") for row in facts.tomorrow),
         max(facts.tomorrow_count, len(facts.tomorrow)),
@@ -194,8 +200,8 @@ def block(facts: Facts) -> str:
         max(facts.orphan_count, len(facts.orphans)),
     )
     parts += _section(
-        _Table("Unresolved links", ("In", "Line", "Link"), 15, _CHECK),
-        ((_link(row.link), _line(row.line), _unresolved(row.message)) for row in facts.unresolved),
+        _Table("Unresolved links", ("In", "Link"), 15, _CHECK),
+        ((_link(row.link), _unresolved(row.message)) for row in facts.unresolved),
         max(facts.unresolved_count, len(facts.unresolved)),
     )
     parts += _section(

@@ -291,7 +291,7 @@ def shared_ids(db: sqlite3.Connection) -> tuple[str, ...]:
     rows = db.execute(
         "SELECT memory_id FROM note WHERE memory_id <> '' GROUP BY memory_id HAVING count(*) > 1"
     )
-    return tuple(text_of_column(id) for (id,) in rows)
+    return tuple(text_of_column(found) for (found,) in rows)
 
 
 def set_aside(db: sqlite3.Connection) -> tuple[str, ...]:

@@ -224,6 +224,7 @@ def gather(
         brake=outlook.brake,
         tomorrow=_decided(linked, outlook.tomorrow),
         tomorrow_count=len(outlook.tomorrow),
+        hold=outlook.hold,
         notes=(_UNDATED,) if seen.undated.count > len(seen.undated.first) else (),
     )
     return facts, _strata(seen.rooms, today, horizon)

@@ -97,7 +97,7 @@ def metabolize(
     if not run.cancelled:
         # What the run did stands and is told, also where a full disk lets nothing be written for the next.
         with contextlib.suppress(StorageFailed, LockTimeout, NotFound):
-            if not left:
+            if not left and not run.skipped:
                 house.policy_applied()
             house.prune_versions()
     return _answer(run, plan, len(seen), left, dry_run=False)

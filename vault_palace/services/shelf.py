@@ -111,7 +111,7 @@ class Shelf:
         """
         with self._guard:
             if paths is None:
-                self._stirred = None
+                self._stirred = self._fresh_at = None
             elif self._stirred is not None:
                 self._stirred.update(paths)
                 if len(self._stirred) > MANY:
@@ -187,10 +187,10 @@ class Shelf:
         return self.cache.is_same_file(self._edition) and self._basis == self._basis_now()
 
     def _is_fresh(self, if_older: float) -> bool:
-        if self._fresh_at is None or if_older <= 0:
+        if self._fresh_at is None or if_older <= 0 or self._stirred:
             return False
         if self.watched:
-            if self._stirred is None or self._stirred:
+            if self._stirred is None:
                 return False
         elif time.monotonic() - self._fresh_at >= if_older:
             return False

@@ -28,8 +28,8 @@ Status = Literal["finished", "undone", "superseded", "open"]
 
 _TRIES = 3
 
-# What such operations write is generated. Of all other verbs the new bytes are kept as well as the old, so that
-# what was written outlasts a person's stale save.
+# What such operations write is generated. Of all other verbs the new bytes are kept as well as the old, so
+# that what was written outlasts a person's stale save.
 UPKEEP = frozenset({"map", "index"})
 
 _CLOSED: dict[Status, State] = {
