@@ -32,6 +32,9 @@ def judge(run: Torture) -> Verdict:
     verdict = Verdict(counts=Counter(run.ledger.counts))
     notes = {path: run.text(path) for path in run.paths(*LAYERS, ARCHIVE)}
     there = set().union(*(words(text) for text in notes.values())) if notes else set()
+    aside = set().union(*(words(place.read_text(encoding="utf-8")) for place in run.copies()))
+    verdict.counts["words in conflict copies alone"] = len(aside - there)
+    there |= aside
     kept = _kept(run)
     _judge_words(run.ledger, there, kept, verdict)
     _judge_drops(run.ledger, there | kept, verdict)

@@ -1,6 +1,6 @@
 """The simulation's own record: every word that anybody wrote, and what people did to them since.
 
-A word is one token (`p00012`), written once by one actor. The record knows which words were saved by a
+A word is one token (`pxqhrwzva`, unlike any other, as a merge by likeness needs it), written once by one actor. The record knows which words were saved by a
 person, which were acknowledged to an agent, which a person took out on purpose, which one of their own
 programs wrote over, and which never reached the disk, and why. What the vault holds at the end is compared
 with this, never with what the product says about itself.
@@ -12,8 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
+from string import ascii_lowercase
 
-WORD = re.compile(r"\b[pacr]\d{5}\b")
+WORD = re.compile(r"\b[pacr]x[a-z]{7}\b")
 MARK = re.compile(r"\bK\d+K\b")
 LINK = re.compile(r"\[\[([^\]|]*)\|(L\d+L)\]\]")
 
@@ -71,6 +73,7 @@ class Ledger:
     wrote: Callable[[str], object] = lambda _text: None  # told of each text that a person's program wrote
     counts: Counter[str] = field(default_factory=Counter)
     story: list[str] = field(default_factory=list)
+    rng: Random = field(default_factory=lambda: Random(0))
     _number: int = 0
 
     def tell(self, at: float, what: str) -> None:
@@ -82,7 +85,7 @@ class Ledger:
 
     def word(self, kind: str, mark: str) -> str:
         """A new word; *kind* is p (a person), or c, a, r (an agent's create, append, replace)."""
-        made = f"{kind}{self.number():05}"
+        made = f"{kind}x{''.join(self.rng.choices(ascii_lowercase, k=7))}"
         self.written[made] = mark
         return made
 
@@ -107,7 +110,7 @@ class Ledger:
     def person_deleted(self, text: str, path: str, at: float) -> None:
         """A person deleted the note with this text."""
         self.removed |= words(text)
-        self.gone |= marks(text)
+        self.gone |= marks(text) - self.copied  # the other one is still there
         self.moved_by_people[path] = at
 
     def person_moved(self, path: str, at: float) -> None:

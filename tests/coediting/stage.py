@@ -11,6 +11,7 @@ import contextlib
 import heapq
 import itertools
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -22,8 +23,8 @@ from typing import Any
 import pytest
 
 from tests.storage.killpoints import CALLS
-from vault_palace.services import shelf
-from vault_palace.storage import files
+from vault_palace.services import mapping, shelf
+from vault_palace.storage import files, listing
 
 START = datetime(2031, 3, 1, 12, tzinfo=UTC).timestamp()
 CALL_SECONDS = 0.0004  # what a system call takes
@@ -49,6 +50,7 @@ class Clock:
     def __init__(self, rng: Random | None = None) -> None:
         self.at = START
         self.rng = rng or Random(0)
+        self.chance = Random(self.rng.random())  # for the names that the product makes up
         self.lookers: list[Act] = []  # who is to look at the disk after anybody may have changed it
         self.between: Act | None = None  # who uses the time while the product sleeps
         self._queue: list[tuple[float, int, Due]] = []
@@ -128,5 +130,11 @@ class Clock:
                 if name != "open":
                     patch.setattr(os, name, self._wrapped(name, getattr(os, name)))
             patch.setattr(files, "_renameat2", self._wrapped("renameat2", files._renameat2))
-            patch.setattr(shelf, "time", SimpleNamespace(monotonic=lambda: self.at, time=time.time))
+            timer = SimpleNamespace(
+                monotonic=lambda: self.at, perf_counter=lambda: self.at, time=time.time, time_ns=lambda: 0
+            )
+            for module in (shelf, mapping, listing):
+                if hasattr(module, "time"):
+                    patch.setattr(module, "time", timer)
+            patch.setattr(secrets, "token_hex", lambda count=16: self.chance.randbytes(count).hex())
             yield

@@ -61,38 +61,38 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_what_is_typed_is_saved_two_seconds_after_the_first_keystroke(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
 
     desk.clock.turn(1.9)
     before = desk.text()
     desk.clock.turn(0.2)
 
-    assert (before, desk.text()) == (TEXT, TEXT.replace("last line", "last line p00001"))
+    assert (before, desk.text()) == (TEXT, TEXT.replace("last line", "last line pxwordnob"))
 
 
 def test_later_keystrokes_do_not_put_the_save_off(desk: Desk) -> None:
     desk.app.open(PATH)
 
     for number in range(5):
-        desk.typed("last line", f"last line p0000{number}")
+        desk.typed("last line", f"last line pxtypeda{'abcde'[number]}")
         desk.clock.turn(0.5)
 
-    assert "p00003" in desk.text()
+    assert "pxtypedad" in desk.text()
 
 
 def test_closing_a_tab_saves_at_once(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
 
     desk.app.close(PATH)
     desk.clock.turn(0.1)
 
-    assert "p00001" in desk.text()
+    assert "pxwordnob" in desk.text()
 
 
 def test_a_save_is_in_place(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
     inode = desk.place.stat().st_ino
 
     desk.clock.turn(3)
@@ -109,13 +109,13 @@ def test_a_reader_can_meet_an_empty_file_while_a_save_runs(
 ) -> None:
     slow(monkeypatch)
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
 
     desk.clock.turn(2.01)
     during = desk.text()
     desk.clock.turn(0.1)
 
-    assert (during, "p00001" in desk.text()) == ("", True)
+    assert (during, "pxwordnob" in desk.text()) == ("", True)
 
 
 def test_a_rename_over_the_path_while_a_save_runs_sends_its_bytes_to_the_old_file(
@@ -123,7 +123,7 @@ def test_a_rename_over_the_path_while_a_save_runs_sends_its_bytes_to_the_old_fil
 ) -> None:
     slow(monkeypatch)
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
     desk.clock.turn(2.01)
 
     desk.outside("theirs\n")
@@ -134,19 +134,19 @@ def test_a_rename_over_the_path_while_a_save_runs_sends_its_bytes_to_the_old_fil
 
 def test_a_save_does_not_look_at_the_disk_first(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
     desk.clock.turn(1.999)
 
-    desk.changed("first line", "first line a00002")
+    desk.changed("first line", "first line axwordnoc")
     desk.clock.turn(0.5)
 
-    assert "a00002" not in desk.text()
+    assert "axwordnoc" not in desk.text()
 
 
 def test_a_change_told_while_a_save_runs_is_not_noticed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     slow(monkeypatch)
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
     desk.clock.turn(2.01)
 
     desk.outside("theirs\n")
@@ -158,7 +158,7 @@ def test_a_change_told_while_a_save_runs_is_not_noticed(desk: Desk, monkeypatch:
 def test_a_clean_buffer_is_replaced_by_an_outside_change(desk: Desk) -> None:
     view = desk.app.open(PATH)
 
-    desk.changed("first line", "first line a00002")
+    desk.changed("first line", "first line axwordnoc")
     desk.clock.turn(0.1)
 
     assert view.buffer == view.saved == desk.text()
@@ -166,12 +166,12 @@ def test_a_clean_buffer_is_replaced_by_an_outside_change(desk: Desk) -> None:
 
 def test_properties_changed_outside_are_merged_with_what_is_being_typed(desk: Desk) -> None:
     view = desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
 
     desk.changed("density: 0.2", "density: 0.9\nstreak: 1")
     desk.clock.turn(0.1)
 
-    assert view.buffer == TEXT.replace("0.2", "0.9\nstreak: 1").replace("last line", "last line p00001")
+    assert view.buffer == TEXT.replace("0.2", "0.9\nstreak: 1").replace("last line", "last line pxwordnob")
 
 
 def test_of_one_property_that_both_changed_the_person_s_value_stays(desk: Desk) -> None:
@@ -184,32 +184,32 @@ def test_of_one_property_that_both_changed_the_person_s_value_stays(desk: Desk) 
     assert "density: 0.7" in view.buffer
 
 
-@pytest.mark.parametrize("own", ["\nlast line p00001\n", "\nlast line\n\nmine p00001\n"])
+@pytest.mark.parametrize("own", ["\nlast line pxwordnob\n", "\nlast line\n\nmine pxwordnob\n"])
 def test_a_section_appended_outside_and_typing_on_the_last_line_are_both_kept(desk: Desk, own: str) -> None:
     view = desk.app.open(PATH)
     desk.typed("\nlast line\n", own)
 
-    desk.outside(f"{TEXT}\n## More\n\ntheirs a00002\n")
+    desk.outside(f"{TEXT}\n## More\n\ntheirs axwordnoc\n")
     desk.clock.turn(0.1)
 
-    assert ("p00001" in view.buffer, "a00002" in view.buffer) == (True, True)
+    assert ("pxwordnob" in view.buffer, "axwordnoc" in view.buffer) == (True, True)
 
 
 def test_words_typed_in_a_paragraph_that_is_rewritten_outside_are_dropped(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("first line", "first line p00001")
+    desk.typed("first line", "first line pxwordnob")
 
-    desk.outside("---\nid: mem_1\n---\n\nAltogether different: r00002, and nothing of what was.\n")
+    desk.outside("---\nid: mem_1\n---\n\nAltogether different: rxwordnoc, and nothing of what was.\n")
     desk.clock.turn(3)
 
-    assert "p00001" not in desk.text()
-    assert [(one.words, one.why) for one in desk.ledger.dropped] == [(frozenset({"p00001"}), "merged")]
+    assert "pxwordnob" not in desk.text()
+    assert [(one.words, one.why) for one in desk.ledger.dropped] == [(frozenset({"pxwordnob"}), "merged")]
 
 
 def test_the_base_of_the_next_merge_is_the_outside_text(desk: Desk) -> None:
     view = desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
-    theirs = TEXT.replace("first line", "first line a00002")
+    desk.typed("last line", "last line pxwordnob")
+    theirs = TEXT.replace("first line", "first line axwordnoc")
 
     desk.outside(theirs)
     desk.clock.turn(0.1)
@@ -219,24 +219,24 @@ def test_the_base_of_the_next_merge_is_the_outside_text(desk: Desk) -> None:
 
 def test_a_file_taken_away_closes_its_tab_with_what_was_not_saved(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
 
     desk.place.rename(desk.root / "elsewhere.md")
     desk.clock.turn(3)
 
     assert (desk.app.views, desk.place.exists()) == ({}, False)
-    assert [(one.words, one.why) for one in desk.ledger.dropped] == [(frozenset({"p00001"}), "closed")]
+    assert [(one.words, one.why) for one in desk.ledger.dropped] == [(frozenset({"pxwordnob"}), "closed")]
 
 
 def test_a_save_that_is_due_before_the_app_knows_makes_the_old_path_anew(desk: Desk) -> None:
     desk.app.open(PATH)
-    desk.typed("last line", "last line p00001")
+    desk.typed("last line", "last line pxwordnob")
     desk.clock.turn(1.95)
 
     desk.place.rename(desk.root / "elsewhere.md")
     desk.clock.turn(0.5)
 
-    assert "p00001" in desk.text()
+    assert "pxwordnob" in desk.text()
 
 
 def test_a_file_that_is_back_within_a_tenth_of_a_second_was_only_changed(desk: Desk) -> None:
@@ -291,9 +291,9 @@ def test_a_deleted_note_goes_to_a_flat_trash_under_a_free_name(desk: Desk) -> No
 def test_a_property_edit_writes_the_whole_block_anew() -> None:
     text = "---\nid: mem_1 # why\ncreated: 2031-03-01T12:00:00\ntags: [a, b]\nplain: no\n---\n\nbody\n"
 
-    assert with_property(text, "mood", "p00001") == (
+    assert with_property(text, "mood", "pxwordnob") == (
         "---\nid: mem_1\ncreated: 2031-03-01T12:00:00\n"
-        "tags:\n  - a\n  - b\nplain: no\nmood: p00001\n---\n\nbody\n"
+        "tags:\n  - a\n  - b\nplain: no\nmood: pxwordnob\n---\n\nbody\n"
     )
 
 
@@ -317,13 +317,13 @@ def test_the_workspace_file_names_what_is_open_now_and_was_lately(desk: Desk) ->
 def test_the_plain_editor_puts_its_old_text_over_what_came_since(desk: Desk) -> None:
     editor = PlainEditor(desk.root, desk.clock, desk.ledger)
     editor.open(PATH)
-    desk.changed("first line", "first line a00002")
+    desk.changed("first line", "first line axwordnoc")
 
-    editor.edit(lambda text: f"{text}p00001\n")
+    editor.edit(lambda text: f"{text}pxwordnob\n")
     editor.save()
 
-    assert desk.text() == f"{TEXT}p00001\n"
-    assert desk.ledger.stale == {"a00002"}
+    assert desk.text() == f"{TEXT}pxwordnob\n"
+    assert desk.ledger.stale == {"axwordnoc"}
 
 
 def test_the_plain_editor_saves_by_a_rename(desk: Desk) -> None:
@@ -331,7 +331,7 @@ def test_the_plain_editor_saves_by_a_rename(desk: Desk) -> None:
     editor.open(PATH)
     inode = desk.place.stat().st_ino
 
-    editor.edit(lambda text: f"{text}p00001\n")
+    editor.edit(lambda text: f"{text}pxwordnob\n")
     editor.save()
 
     assert desk.place.stat().st_ino != inode
@@ -344,7 +344,7 @@ Deed = Callable[[Ledger], None]
 
 @pytest.mark.parametrize(
     ("taken_out", "where"),
-    [({"p00001", "a00002"}, "removed"), (set(), "over and stale")],
+    [({"pxwordnob", "axwordnoc"}, "removed"), (set(), "over and stale")],
     ids=["deleted on purpose", "written over with an old text"],
 )
 def test_the_record_tells_what_a_person_deleted_from_what_they_wrote_over(
@@ -352,16 +352,18 @@ def test_the_record_tells_what_a_person_deleted_from_what_they_wrote_over(
 ) -> None:
     ledger = Ledger()
 
-    ledger.person_wrote("p00001 a00002", "", 1.0, taken_out)
+    ledger.person_wrote("pxwordnob axwordnoc", "", 1.0, taken_out)
 
     found = (ledger.removed, ledger.over | ledger.stale)
-    assert found == (({"p00001", "a00002"}, set()) if where == "removed" else (set(), {"p00001", "a00002"}))
+    assert found == (
+        ({"pxwordnob", "axwordnoc"}, set()) if where == "removed" else (set(), {"pxwordnob", "axwordnoc"})
+    )
 
 
 def test_what_a_person_s_own_hand_brings_back_was_not_deleted() -> None:
     ledger = Ledger()
-    ledger.person_wrote("p00001", "", 1.0, {"p00001"})
+    ledger.person_wrote("pxwordnob", "", 1.0, {"pxwordnob"})
 
-    ledger.person_wrote("", "p00001", 2.0, set())
+    ledger.person_wrote("", "pxwordnob", 2.0, set())
 
     assert ledger.removed == set()

@@ -27,7 +27,13 @@ from vault_palace.services.palace import Palace, PalaceSettings
 LAYERS = tuple(layer.folder for layer in Layer)
 ROOMS = ("", "", "ideas", "work")
 MOST_NOTES = 30
+PLAIN = (
+    "water pump kafka topic event audit trail ledger garden stone river window number letter people winter "
+    "morning engine colour island paper window school doctor music family system question money country "
+    "valve gauge torque signal thread socket buffer packet mirror candle forest harbour needle orchard"
+).split()
 DAY = 86_400.0
+COPY = "(conflicted copy"
 PERSON_FIRST = 5.0  # seconds for which a density that a person set may still be on its way to the disk
 POLICY = """---
 timezone: UTC
@@ -50,7 +56,7 @@ class Torture:
         (self.root / "_System/Policy.md").write_text(POLICY, encoding="utf-8")
         self.rng = Random(seed)
         self.clock = Clock(Random(seed + 1))
-        self.ledger = Ledger()
+        self.ledger = Ledger(rng=Random(seed + 3))
         self.ledger.wrote = self._register
         self.app = Obsidian(self.root, self.clock, self.ledger, Random(seed + 2))
         self.editor = PlainEditor(self.root, self.clock, self.ledger)
@@ -77,6 +83,7 @@ class Torture:
 
     def close(self) -> None:
         self.clock.between = None
+        self.clock.lookers.clear()
         for palace in (*self.agents, self.house):
             palace.close()
         shutil.rmtree(self.base)
@@ -84,15 +91,23 @@ class Torture:
     # -- the vault as a bystander sees it --------------------------------------------------------------------
 
     def paths(self, *folders: str) -> list[str]:
-        """The notes below these folders (the layers), in order."""
+        """The notes below these folders (the layers), in order; conflict copies are none."""
         found: list[str] = []
         for folder in folders or LAYERS:
             for above, below, names in os.walk(self.root / folder):
                 below[:] = sorted(name for name in below if not name.startswith("."))
                 here = Path(above).relative_to(self.root).as_posix()
-                kept = [name for name in sorted(names) if name.endswith(".md") and name[0] != "."]
+                kept = [name for name in sorted(names) if self._is_note(name)]
                 found += [f"{here}/{name}" for name in kept]
         return found
+
+    @staticmethod
+    def _is_note(name: str) -> bool:
+        return name.endswith(".md") and not name.startswith(".") and COPY not in name
+
+    def copies(self) -> list[Path]:
+        """The conflict copies, which the product keeps aside and shows among the problems."""
+        return [place for place in sorted(self.root.rglob(f"*{COPY}*.md")) if ".palace" not in place.parts]
 
     def text(self, path: str) -> str:
         try:
@@ -124,6 +139,12 @@ class Torture:
             else:
                 self.ledger.counts["links whose target was renamed before they were saved"] += 1
                 self.targets[alias] = ""
+
+    def _sentence(self, word: str) -> str:
+        """A sentence around *word*, as unlike others as people's are: Obsidian merges by likeness."""
+        said = self.rng.choices(PLAIN, k=self.rng.randrange(3, 9))
+        said.insert(self.rng.randrange(len(said)), word)
+        return " ".join(said)
 
     def _link(self) -> str:
         """A link to some note, in one case of three; else nothing."""
@@ -187,7 +208,7 @@ class Torture:
         number = self.ledger.number()
         mark = f"K{number:05}K"
         word = self.ledger.word("c", mark)
-        content = f"# About {mark}\n\nfirst words {word}{self._link()}\n"
+        content = f"# About {mark}\n\n{self._sentence(word)}{self._link()}\n"
         layer = self.rng.choice(("shallow", "shallow", "sediment"))
         room = self.rng.choice(ROOMS)
         path = f"{room}/Memo {number}.md" if room else f"Memo {number}.md"
@@ -205,7 +226,7 @@ class Torture:
             return
         mark = self.mark_at(path)
         word = self.ledger.word("a", mark)
-        content = f"agent adds {word}{self._link()}\n"
+        content = f"{self._sentence(word)}{self._link()}\n"
         palace = agent or self.agent()
         if self.ask(f"append {word} to {path}", lambda: palace.write(content, mode="append", path=path)):
             self.ledger.answered.add(word)
@@ -223,7 +244,7 @@ class Torture:
         old = read["content"]
         word = self.ledger.word("r", self.mark_at(path))
         kept = [line for line in old.splitlines() if MARK.search(line) or self.rng.random() < 0.7]
-        new = "\n".join([*kept, f"agent rewrites {word}"])
+        new = "\n".join([*kept, self._sentence(word)])
         answer = self.ask(
             f"replace {path} with {word}",
             lambda: palace.write(new, mode="replace", path=path, if_rev=read["rev"]),
@@ -287,10 +308,12 @@ class Torture:
     def pass_time(self, seconds: float, *, kept: bool = True) -> None:
         """Let time pass, with the keeper at work as often as it asks to be, or with none alive."""
         until = self.clock.at + seconds
+        look = True
         while kept and self.keeper is not None and self.clock.at < until:
-            wait = self.keeper.step()
+            wait = self.keeper.step(None if look else ())
             if wait is None:
                 break
+            look = False  # nobody changes anything meanwhile but who was at it already
             self.clock.turn(min(max(wait, 0.2), max(until - self.clock.at, 0.0)))
         self.clock.turn(max(until - self.clock.at, 0.0))
 
@@ -331,7 +354,7 @@ class Torture:
 
     def _typing(self, mark: str) -> Edit:
         word = self.ledger.word("p", mark)
-        said = f"I say {word}{self._link()}"
+        said = f"{self._sentence(word)}{self._link()}"
         where = self.rng.random()
         spot = self.rng.random()
 
@@ -416,7 +439,9 @@ class Torture:
             mark = f"K{number:05}K"
             word = self.ledger.word("p", mark)
             folder = "/".join(part for part in (self.rng.choice(LAYERS[:2]), self.rng.choice(ROOMS)) if part)
-            self.app.create(f"{folder}/Mine {number}.md", f"# Mine {mark}\n\nmy own {word}{self._link()}\n")
+            self.app.create(
+                f"{folder}/Mine {number}.md", f"# Mine {mark}\n\n{self._sentence(word)}{self._link()}\n"
+            )
 
     # -- the person in another editor ------------------------------------------------------------------------
 
@@ -441,7 +466,8 @@ class Torture:
             to = f"{self.rng.choice(LAYERS)}/{Path(path).name}"
             if self.rng.random() < 0.4:
                 to = f"{path.rpartition('/')[0]}/Shell {self.ledger.number()}.md"
-            if not (self.root / to).exists():
+            self._keeper_looks()  # of a name that came and went between two looks nobody can know anything
+            if not (self.root / to).exists() and (self.root / path).exists():
                 self.editor.move(path, to)
                 self.ledger.tell(self.clock.at, f"shell moved {path} to {to}")
 
