@@ -204,6 +204,17 @@ def test_once_without_a_policy_writes_nothing(vault: Path, watching: Run) -> Non
     assert everything(vault) == before
 
 
+def test_once_leaves_the_keeping_to_a_keeper_that_lives(vault: Path, watching: Run) -> None:
+    keeper = watching()
+    keeper.says("Mode events")
+
+    once = watching("--once")
+
+    assert once.rest() == 13
+    assert f"busy: The vault is kept by process {keeper.process.pid}" in once.lines[0]
+    assert marker_owner(vault) == keeper.process.pid
+
+
 def test_a_killed_keeper_is_followed_by_the_one_that_stands_by(vault: Path, watching: Run) -> None:
     first = watching()
     first.says("Mode events")
