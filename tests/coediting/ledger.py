@@ -1,9 +1,9 @@
 """The simulation's own record: every word that anybody wrote, and what people did to them since.
 
-A word is one token (`pxqhrwzva`, unlike any other, as a merge by likeness needs it), written once by one actor. The record knows which words were saved by a
-person, which were acknowledged to an agent, which a person took out on purpose, which one of their own
-programs wrote over, and which never reached the disk, and why. What the vault holds at the end is compared
-with this, never with what the product says about itself.
+A word is one token (`pxqhrwzva`, unlike any other, as a merge by likeness needs it), written once by one
+actor. The record knows which words were saved by a person, which were acknowledged to an agent, which a
+person took out on purpose, which one of their own programs wrote over, and which never reached the disk, and
+why. What the vault holds at the end is compared with this, never with what the product says about itself.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ whole block anew, its trash is flat, and the workspace file says what is open.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -184,10 +185,16 @@ class Obsidian:
     def _finish(self, view: View, fd: int, before: str, data: str, taken_out: set[str]) -> None:
         os.write(fd, data.encode("utf-8"))
         self.clock.stamp(fd)
+        inode = os.fstat(fd).st_ino
         os.close(fd)
         self.running -= 1
         self.ledger.person_wrote(before, data, self.clock.at, taken_out)
         self.ledger.tell(self.clock.at, f"obsidian saved {view.path}")
+        with contextlib.suppress(FileNotFoundError):
+            text = self.text(view.path)
+            if self.place(view.path).stat().st_ino != inode and text in self.ledger.by_people:
+                # The person's other editor put its file over this one while it was written.
+                self.ledger.person_wrote(data, text, self.clock.at, set())
         view.saved = data
         view.taken_out -= taken_out
         if self.views.get(view.path) is view:

@@ -27,11 +27,52 @@ from vault_palace.services.palace import Palace, PalaceSettings
 LAYERS = tuple(layer.folder for layer in Layer)
 ROOMS = ("", "", "ideas", "work")
 MOST_NOTES = 30
-PLAIN = (
-    "water pump kafka topic event audit trail ledger garden stone river window number letter people winter "
-    "morning engine colour island paper window school doctor music family system question money country "
-    "valve gauge torque signal thread socket buffer packet mirror candle forest harbour needle orchard"
-).split()
+PLAIN = [
+    "water",
+    "pump",
+    "kafka",
+    "topic",
+    "event",
+    "audit",
+    "trail",
+    "ledger",
+    "garden",
+    "stone",
+    "river",
+    "window",
+    "number",
+    "letter",
+    "people",
+    "winter",
+    "morning",
+    "engine",
+    "colour",
+    "island",
+    "paper",
+    "window",
+    "school",
+    "doctor",
+    "music",
+    "family",
+    "system",
+    "question",
+    "money",
+    "country",
+    "valve",
+    "gauge",
+    "torque",
+    "signal",
+    "thread",
+    "socket",
+    "buffer",
+    "packet",
+    "mirror",
+    "candle",
+    "forest",
+    "harbour",
+    "needle",
+    "orchard",
+]
 DAY = 86_400.0
 COPY = "(conflicted copy"
 PERSON_FIRST = 5.0  # seconds for which a density that a person set may still be on its way to the disk
