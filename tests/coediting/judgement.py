@@ -34,10 +34,9 @@ def judge(run: Torture) -> Verdict:
     there = set().union(*(words(text) for text in notes.values())) if notes else set()
     aside = set().union(*(words(place.read_text(encoding="utf-8")) for place in run.copies()))
     verdict.counts["words in conflict copies alone"] = len(aside - there)
-    there |= aside
     kept = _kept(run)
-    _judge_words(run.ledger, there, kept, verdict)
-    _judge_drops(run.ledger, there | kept, verdict)
+    _judge_words(run.ledger, there, aside, kept, verdict)
+    _judge_drops(run.ledger, there | aside | kept, verdict)
     _judge_notes(run.ledger, notes, verdict)
     _judge_links(run, notes, verdict)
     return verdict
@@ -55,7 +54,7 @@ def _kept(run: Torture) -> set[str]:
     return found
 
 
-def _judge_words(ledger: Ledger, there: set[str], kept: set[str], verdict: Verdict) -> None:
+def _judge_words(ledger: Ledger, there: set[str], aside: set[str], kept: set[str], verdict: Verdict) -> None:
     for word, mark in sorted(ledger.written.items()):
         counted = word in ledger.saved if word.startswith("p") else word in ledger.answered
         if not counted:
@@ -64,6 +63,8 @@ def _judge_words(ledger: Ledger, there: set[str], kept: set[str], verdict: Verdi
         if word in there:
             if word in ledger.removed and mark not in ledger.copied:
                 verdict.faults.append(f"{word} of {mark} came back, which a person deleted")
+            continue
+        if word in aside:
             continue
         if word in ledger.removed:
             verdict.counts["words that a person deleted"] += 1
