@@ -1,4 +1,4 @@
-"""What an editor saved without having seen the program's change does not take that change away (SPEC §6.4)."""
+"""What an editor saved without having seen a change of the program does not take it away (SPEC §6.4)."""
 
 from __future__ import annotations
 
@@ -263,3 +263,36 @@ def test_a_late_save_that_cannot_be_merged_stands_beside_the_note(
     assert len(copies) == 1
     assert "typed on." in person.reads(f"02_Sediment/{copies[0]}")
     assert "by the agent." in person.reads(moved)
+
+
+def test_links_to_an_old_name_that_a_stale_text_brings_back_are_followed(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    person.writes("01_Shallow/Other.md", "See [[Plan]].\n")
+    settle(keeper, clock)
+    opened = person.reads("01_Shallow/Other.md")
+    palace.move(PLAN, "shallow", new_path="Scheme")
+    settle(keeper, clock)
+    clock.at += timedelta(minutes=20)
+    person.writes("01_Shallow/Other.md", opened + "Typed on.\n")
+
+    settle(keeper, clock)
+
+    assert "See [[Scheme]].\nTyped on." in person.reads("01_Shallow/Other.md")
+
+
+def test_one_of_two_notes_with_one_id_gets_its_own_however_they_came(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    buffer = person.reads(PLAN)
+    known = person.says(PLAN)["id"]
+    person.moves(PLAN, "01_Shallow/Scheme.md")
+    settle(keeper, clock)
+    clock.at += timedelta(days=2)
+    person.moves("01_Shallow/Scheme.md", "01_Shallow/Third.md")
+    person.writes(PLAN, buffer.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    assert person.says("01_Shallow/Third.md")["id"] == known
+    assert not (person.root / PLAN).exists() or person.says(PLAN)["id"] != known

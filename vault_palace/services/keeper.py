@@ -20,6 +20,7 @@ from vault_palace.index.cache import IndexedNote
 from vault_palace.services import ageing, attention, deeds, journalnote, mapping, quiet, stale, upkeep
 from vault_palace.services.house import House
 from vault_palace.services.linkcounts import LinkCounts
+from vault_palace.services.shelf import link_keys
 from vault_palace.services.trail import NOTES, Found, Known, Trail
 
 logger = logging.getLogger(__name__)
@@ -208,6 +209,7 @@ class Keeper:
         for path in self._stale.suspects() & self.trail.known.keys():
             self._due.setdefault(path, _Due(now))
         self._see_moves(found, now)
+        self._see_old_names([rows[path] for path in outside], now)
         self._links.question(rows, vanished, came)
         self._map_dirty = self._journal_dirty = True
         self._forget_old(now)
@@ -278,6 +280,23 @@ class Keeper:
                 if fact.was and fact.was not in self._moves and fact.was != new:
                     self._moves[fact.was] = new
                     self._moved_at.setdefault(new, now)
+
+    def _see_old_names(self, rows: Collection[IndexedNote], now: datetime) -> None:
+        """Have links followed that an old text brings back: to names that notes had before they moved."""
+        named = {key for row in rows for _, key in row.links}
+        if not named:
+            return
+        onward: dict[str, str] = {}
+        for entry in self.house.journal.recent():
+            if now - entry.at > LATELY or entry.state == "undone":
+                continue
+            moved = {step.path: step.to for step in entry.steps if step.kind == "move"}
+            moved |= {fact.was: fact.path for fact in entry.notes if fact.was}
+            onward = {first: moved.get(mid, mid) for first, mid in onward.items()} | moved
+        for old, new in onward.items():
+            if old not in self.trail.known and new in self.trail.known and link_keys(old) & named:
+                self._moves.setdefault(old, new)
+                self._moved_at.setdefault(new, now)
 
     def _see_deleted(self, now: datetime) -> None:
         gone = self.trail.deleted(now)

@@ -98,7 +98,7 @@ class Trail:
             self.gone[path] = Gone(self.known.pop(path), now)
         found = Found()
         nameless = self._nameless()
-        for path, row in sorted(rows.items()):
+        for path, row in sorted(rows.items(), key=lambda pair: (not self._is_carried(pair[1]), pair[0])):
             before = self.known.get(path)
             self.known[path] = Known(row.mark, row.id, row.fingerprint)
             if row.kind not in NOTES:
@@ -110,8 +110,12 @@ class Trail:
             last = last_write(row.id)
             home = last.path if last is not None and last.path else self.homes.get(row.id, "")
             if home and home != path:
-                if id_at(home) == row.id:
-                    found.twins[path] = home
+                other = self.homes.get(row.id, "")  # where another file with this id was just found
+                for one in (home, other):
+                    if one and one != path and id_at(one) == row.id:
+                        found.twins[path] = one
+                        break
+                if path in found.twins:
                     continue
                 found.renamed[path] = home
             elif not home:
@@ -121,6 +125,11 @@ class Trail:
         for old in found.renamed.values():
             self.gone.pop(old, None)
         return found
+
+    def _is_carried(self, row: IndexedNote) -> bool:
+        """Whether the file itself was taken here from where its note was: then no other file is that note."""
+        home = self.gone.get(self.homes.get(row.id, ""))
+        return home is not None and home.known.mark.inode == row.mark.inode
 
     def _nameless(self) -> dict[int | str, list[str]]:
         """The notes without an id that are gone, by inode and by fingerprint."""

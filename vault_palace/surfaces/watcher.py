@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from vault_palace.core.errors import VaultError
 from vault_palace.core.places import JOURNALS
+from vault_palace.services import quiet
 from vault_palace.services.house import House
 from vault_palace.storage.lease import Lease
 from vault_palace.storage.mounts import remote_system
@@ -234,6 +235,8 @@ class Watch:
             if self.mode != "away":
                 self._listen(now)
                 self._work(now)
+                if self.house.touches:  # reading never waits: its use is written when the note is quiet
+                    quiet.flush_touches(self.house)
             if self._said.pop("look", None):
                 self.trouble = ""
         except (VaultError, OSError) as error:  # the vault may go away at any moment
