@@ -66,7 +66,13 @@ def test_the_commands_of_the_readme_run(checkout: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Valley weather" in ended.stdout
-    assert (Path(os.environ["HOME"]) / "VaultPalace" / "02_Sediment" / "Valley weather.md").is_file()
+    vault = Path(os.environ["HOME"]) / "VaultPalace"
+    text = (vault / "02_Sediment" / "Valley weather.md").read_text(encoding="utf-8")
+    assert "Written on the phone." in text  # resolved
+    assert "It smells of the sea." not in text  # undone
+    assert [path.name for path in (vault / "02_Sediment").glob("Valley weather*")] == ["Valley weather.md"]
+    assert not list(vault.rglob("Stray thought.md"))  # forgotten
+    assert "![[PALACE_MAP.svg]]" in (vault / "PALACE_MAP.md").read_text(encoding="utf-8")  # kept
 
 
 def test_setting_up_again_plays_no_second_session_and_changes_no_note(checkout: Path) -> None:
@@ -146,6 +152,23 @@ def test_every_command_has_its_row() -> None:
     named = _first_cells("The command line")
 
     assert named == {one.callback.__name__ for one in app.registered_commands if one.callback}
+
+
+def test_every_command_is_shown_at_work() -> None:
+    lines = "\n".join(RUN.findall(README)).splitlines()
+    shown = {line.split()[1] for line in lines if line.startswith("vault-palace ")}
+
+    # `scripts/palace`, which stands there as well, runs these two.
+    assert shown | {"init", "serve"} == _first_cells("The command line")
+
+
+def test_every_picture_is_there_and_says_what_it_shows() -> None:
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", README)
+
+    assert pictures
+    for words, place in pictures:
+        assert len(words) > 20
+        assert (ROOT / place).read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_tool_has_its_row() -> None:
