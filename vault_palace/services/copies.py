@@ -42,6 +42,9 @@ def main_of(house: House, path: str, id: str, fingerprint: str) -> str | None:
     wanted = tuple(other for other in wanted if house.shelf.may_exist(other))
     if not wanted or not id:
         return None
+    last = house.journal.last_known(id)
+    if last is not None and last.path == path:
+        return None  # the program itself gave the note this name, because the other was taken
     for other in wanted:
         beside = f"{folder}/{other}" if folder else other
         try:

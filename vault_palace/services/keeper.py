@@ -35,6 +35,7 @@ BULK_WINDOW = timedelta(seconds=10)
 COPY_SECONDS = 5.0  # a copy may be half of a move between disks: its original goes within this
 ROUNDS, ROUND_WINDOW = 5, timedelta(minutes=10)  # the brake: writes to one note, in answer to others' writes
 LATELY = timedelta(days=1)  # renames on record for longer have had their links followed, or are left
+LINK_PAUSE = timedelta(seconds=5)  # a note with links to a moved one may be open for minutes
 AGAIN = 1.0  # seconds until what could not be done now is tried again
 MAP_PAUSE, JOURNAL_PAUSE = 0.25, 20.0  # seconds between two renewals of what is generated
 MAP_SHARE = 5  # a renewal that took long is not repeated for so many times as long
@@ -65,6 +66,9 @@ class Keeper:
         self._due: dict[str, _Due] = {}
         self._renames: set[str] = set()  # the operations whose renames were taken up
         self._moves: dict[str, str] = {}  # old path -> new path, until the links to them are looked after
+        self._linked: dict[str, str] = {}  # the moves for which all notes were looked at, and who waits still
+        self._unlinked: frozenset[str] = frozenset()
+        self._link_again: datetime | None = None
         self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
         self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
         self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
@@ -209,7 +213,7 @@ class Keeper:
         for path in self._stale.suspects() & self.trail.known.keys():
             self._due.setdefault(path, _Due(now))
         self._see_moves(found, now)
-        self._see_old_names([rows[path] for path in outside], now)
+        self._see_old_names(list(rows.values()) if few else [rows[path] for path in outside], now)
         self._links.question(rows, vanished, came)
         self._map_dirty = self._journal_dirty = True
         self._forget_old(now)
@@ -379,10 +383,10 @@ class Keeper:
             return wait
         if self._braked(path):
             return ROUND_WINDOW.total_seconds()
+        if due.twin_of and self._twin(path, due):
+            return None
         found = note.stored.fingerprint
         note = self._stale.put_back(note)
-        if due.twin_of and self._twin(note.path, due):
-            return None
         count = len(house.shelf.backlinks(path))
         wrote = upkeep.keep(house, note, count, new_id=bool(due.twin_of))
         self._links.hold(path, count)  # also where the note cannot say so: it is not tried for ever
@@ -469,14 +473,15 @@ class Keeper:
         if now - newest < pause:
             return (newest + pause - now).total_seconds()
         moves = {old: new for old, new in self._moves.items() if old != new and house.vault.exists(new)}
-        done = upkeep.relink(house, moves, self._changed_at, self._moved_at)
-        if done.waits:
-            self._moves = dict(moves)
-            return AGAIN
-        self._moves.clear()
-        if done.written:
-            self._journal_dirty = True
-        return None
+        if self._link_again is not None and now < self._link_again:
+            return (self._link_again - now).total_seconds()
+        only = self._unlinked if moves == self._linked else None
+        done = upkeep.relink(house, moves, self._changed_at, self._moved_at, only)
+        self._journal_dirty = self._journal_dirty or bool(done.written)
+        self._moves = dict(moves) if done.waiting else {}
+        self._linked, self._unlinked = dict(self._moves), done.waiting
+        self._link_again = now + LINK_PAUSE if done.waiting else None
+        return LINK_PAUSE.total_seconds() if done.waiting else None
 
     def _count_openings(self, _stop: Callable[[], bool]) -> float | None:
         attention.count_openings(self.house, self._attention)

@@ -57,8 +57,10 @@ class Overwritten:
             run.append((entry, trace))
             if following == trace.after:
                 continue
+            unseen = False  # whoever did not see one change saw none that came after it
             for change, its in run:
-                if change.op not in self._handled and self._was_unseen(change, its, following, at):
+                unseen = unseen or self._was_unseen(change, its, following, at)
+                if unseen and change.op not in self._handled:
                     note = self._restored(note, change, its)
                 self._handled[change.op] = None
             run = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,6 +14,7 @@ from vault_palace.core.streak import dragged
 from vault_palace.index.cache import IndexedNote
 from vault_palace.services import deeds, quiet, relocate
 from vault_palace.services.house import House, Note, Put
+from vault_palace.services.journalnote import JOURNAL_NOTE
 
 PATIENCE = 0.5  # seconds to wait for another writer; the keeper comes again
 BY_HAND = "put here by hand"
@@ -22,10 +23,10 @@ REUSED = timedelta(seconds=1)  # a note changed so short before a move was seen 
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """How many notes were written, and whether some must be tried again."""
+    """How many notes were written, and those that must be tried again."""
 
     written: int = 0
-    waits: bool = False
+    waiting: frozenset[str] = frozenset()
 
 
 def wants(row: IndexedNote, unseen: Callable[[Memory, str, str], bool]) -> bool:
@@ -100,11 +101,13 @@ def relink(
     moves: Mapping[str, str],
     changed_at: Mapping[str, datetime],
     moved_at: Mapping[str, datetime],
+    only: Collection[str] | None = None,
 ) -> Relinked:
     """Have every link to a note that a person moved (*moves*: old path to new) lead to it again.
 
     Where a link leads nowhere now, it is rewritten in any note. Where another note has taken the old name,
-    only in notes that nobody changed since: there Obsidian, or the person, may mean the newcomer.
+    only in notes that nobody changed since: there Obsidian, or the person, may mean the newcomer. *only* are
+    the notes that waited when all were looked at.
     """
     if not moves:
         return Relinked()
@@ -113,9 +116,11 @@ def relink(
     before = resolver.after({new: old for old, new in moves.items()})
     reused = any(house.vault.exists(old) for old in moves)
     since = min((moved_at[new] for new in moves.values() if new in moved_at), default=None)
-    written, waits = 0, False
-    holders = {path for old, new in moves.items() for path in house.shelf.referrers(old, new)}
-    for path in sorted(holders | moves.keys() & set(origin) | set(moves.values())):
+    written, waiting = 0, set[str]()
+    if only is None:
+        holders = {path for old, new in moves.items() for path in house.shelf.referrers(old, new)}
+        only = (holders | origin.keys()) - {JOURNAL_NOTE}  # which is made anew
+    for path in sorted(only):
         try:
             note = house.look(path)
         except VaultError:
@@ -135,7 +140,7 @@ def relink(
             continue
         in_body = not done.text.endswith(note.header.body)
         if quiet.attended(house, note, body=in_body):
-            waits = True
+            waiting.add(path)
             continue
         try:
             with house.locked(PATIENCE):
@@ -145,5 +150,5 @@ def relink(
                 house.perform("relink", [edit], why=f"links follow {moved}")
             written += 1
         except (NoteChanged, LockTimeout):
-            waits = True
-    return Relinked(written, waits)
+            waiting.add(path)
+    return Relinked(written, frozenset(waiting))
