@@ -53,7 +53,7 @@ def main() -> int:
     python = sys.executable
     with tempfile.TemporaryDirectory(prefix="vault-palace-gates-") as folder:
         results = Path(folder) / "results.xml"
-        env = {**os.environ, "COVERAGE_FILE": str(Path(folder) / "coverage"), "NODE_PATH": token_counter()}
+        env = {**os.environ, "COVERAGE_FILE": str(Path(folder) / "coverage"), "NODE_PATH": node_modules()}
         # Workers that take over each other's tests: the kill tests are few and long.
         workers = ["-n", "auto", "--dist", "worksteal", f"--cov={PACKAGE}", "--cov-report="]
         tests = [python, "-m", "pytest", "-q", *workers, f"--junitxml={results}"]
@@ -81,15 +81,16 @@ def main() -> int:
     return 0
 
 
-def token_counter() -> str:
-    """The folder of npm's gpt-tokenizer, fetched once where npm is; the test that counts tokens needs it."""
+def node_modules() -> str:
+    """The folder of what the tests need of npm, fetched once where npm is: a token counter, Obsidian's YAML."""
     modules = ROOT / ".tools" / "node_modules"
     npm = shutil.which("npm")
-    if npm is not None and not (modules / "gpt-tokenizer").is_dir():
+    missing = [name for name in ("gpt-tokenizer", "yaml") if not (modules / name).is_dir()]
+    if npm is not None and missing:
         modules.parent.mkdir(exist_ok=True)
         quiet = ["--silent", "--no-fund", "--no-audit", "--ignore-scripts"]
         # Without a network it is not there afterwards, and the test says so and is skipped.
-        subprocess.run([npm, "install", *quiet, "--prefix", modules.parent, "gpt-tokenizer"], check=False)
+        subprocess.run([npm, "install", *quiet, "--prefix", modules.parent, *missing], check=False)
     return os.pathsep.join(filter(None, [str(modules), os.environ.get("NODE_PATH", "")]))
 
 

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from vault_palace.core import frontmatter, rules
+from vault_palace.core import memory as memories
+from vault_palace.core.dates import show_when
+from vault_palace.core.model import Layer
+from vault_palace.core.policy import Policy
 
 LAYERS = (("01_Shallow", "shallow", 7), ("02_Sediment", "sediment", 60), ("03_Bedrock", "bedrock", 36500))
 SHARES = (0.6, 0.3, 0.1)
@@ -18,6 +28,7 @@ CYRILLIC = ["память", "слой", "осадок", "заметка", "ка�
 CJK = ["記憶", "沈殿", "地層", "河川", "砂岩", "時間", "庭園", "降雨", "手紙", "学習"]
 COMMON, RARE = "bakela", "zyxrare"
 NOTES_A_ROOM = 40
+LINK = re.compile(r"\[\[(note \d{6})\]\]")
 
 
 def words(count: int) -> list[str]:
@@ -95,6 +106,38 @@ def note(
         body.append("```\n[[not a link]]\n```")
     body.append("See " + ", ".join(f"[[{maker.choice(names)}]]" for _ in range(3)) + ".")
     return "\n".join(header) + "\n\n".join(body) + "\n"
+
+
+def complete(root: Path, paths: Sequence[str], now: datetime, policy: Policy) -> None:
+    """Give these notes, which `make` wrote, every property that a keeper would, and days that are not due.
+
+    As if a keeper had looked after them for long: the first contact with such a vault writes nothing.
+    """
+    linked = Counter[str]()
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in paths}
+    for path, text in texts.items():
+        own = Path(path).stem
+        linked.update(set(LINK.findall(text)) - {own})
+    maker = random.Random(len(paths))
+    for path, text in texts.items():
+        layer = Layer(path.split("/")[0].split("_")[1].lower())
+        age = timedelta(days=maker.randint(0, 4 if layer is Layer.SHALLOW else 20), hours=maker.randint(0, 23))
+        header = frontmatter.read(text)
+        dates: dict[str, frontmatter.Change] = {
+            "created": show_when(policy.wall(now - age)),
+            "last_touched": show_when(policy.wall(now - age * maker.random())),
+            "streak": max(0, int(str(header.values["streak"]))),
+            "backlinks": 0,
+        }
+        text = frontmatter.patch(text, dates)
+        reading = memories.read_memory(
+            path, layer, frontmatter.read(text), file_time=now, now=now, policy=policy
+        )
+        after = rules.recount(reading.memory, linked[Path(path).stem])
+        decision = rules.decide(after, after.backlinks, now, policy)
+        after = rules.forecast(replace(after, status=decision.after.status), after.backlinks, now, policy)
+        text = frontmatter.patch(text, memories.changes(reading.memory, after, reading.fills))
+        (root / path).write_text(text, encoding="utf-8", newline="\n")
 
 
 def main() -> int:
