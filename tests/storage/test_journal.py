@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from tests.storage.palace import NOW, House, everything
 from vault_palace.core.errors import InvalidArguments, PathViolation, StorageFailed
-from vault_palace.storage.journal import RECENT, Journal, old_operations
+from vault_palace.storage.journal import RECENT, Journal
+from vault_palace.storage.oldjournal import old_operations
 from vault_palace.storage.records import Entry, NoteFact, Trace, from_line, to_entry, to_line, to_record
 from vault_palace.storage.vault import Vault
 
@@ -276,7 +277,7 @@ def test_only_new_lines_are_read(vault: Path, monkeypatch: pytest.MonkeyPatch) -
         taken.append(line)
         return from_line(line)
 
-    monkeypatch.setattr("vault_palace.storage.journal.from_line", taking)
+    monkeypatch.setattr("vault_palace.storage.journalreader.from_line", taking)
 
     journal.unfinished()
     assert taken == []

@@ -8,8 +8,8 @@ from vault_palace.core.errors import LockTimeout, StorageFailed
 from vault_palace.services.answers import RecoverAnswer, RecoveredAnswer
 from vault_palace.services.house import House
 from vault_palace.storage import files, operations
-from vault_palace.storage.journal import old_operations
 from vault_palace.storage.lock import WriteLock
+from vault_palace.storage.oldjournal import old_operations
 
 START_SECONDS = 5.0  # how long a start waits for another process that writes
 

@@ -8,25 +8,21 @@ only its owner can read it. Other machines' journals arrive by sync: they are re
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
-import json
 import os
 import re
-import stat
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from vault_palace.core import places
-from vault_palace.core.errors import InvalidArguments, NotFound, StorageFailed, VaultError
-from vault_palace.core.model import SYSTEM, Problem
+from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
+from vault_palace.core.model import Problem
 from vault_palace.storage import files
+from vault_palace.storage.journalreader import RECENT, JournalReader, problem_at
+from vault_palace.storage.oldjournal import old_operations
 from vault_palace.storage.records import (
-    STATES,
     VERSION,
     About,
     Entry,
@@ -34,20 +30,15 @@ from vault_palace.storage.records import (
     State,
     from_line,
     show,
-    to_entry,
-    to_last_write,
     to_line,
     to_record,
     to_time,
 )
 from vault_palace.storage.vault import Vault
 
+__all__ = ["RECENT", "Journal", "can_name"]
+
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_TAIL_CHECK = 512
-RECENT = 400  # operations that `recent` tells of
-_BOM = b"\xef\xbb\xbf"
-TIMED = frozenset({"metabolize"})  # verbs of which every time is at hand
-OLD_JOURNAL = f"{SYSTEM}/journal.log"  # Sediment Palace's
 
 
 def can_name(machine: str) -> bool:
@@ -68,7 +59,7 @@ class Journal:
         self.path = f"{places.JOURNALS}/{machine}.jsonl"
         self._clock = clock
         self._guard = threading.RLock()
-        self._readers: dict[str, _Reader] = {}
+        self._readers: dict[str, JournalReader] = {}
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -144,7 +135,7 @@ class Journal:
         found: list[Entry] = []
         with self._guard:
             for path in self._paths():
-                reader = _Reader(path, history=True)
+                reader = JournalReader(path, history=True)
                 reader.refresh(self.vault)
                 found.extend(reader.everything())
         return sorted(found, key=lambda entry: entry.at)
@@ -160,7 +151,7 @@ class Journal:
         return sorted(found, key=lambda entry: (entry.at, entry.machine))[-RECENT:]
 
     def times(self, verb: str, since: datetime) -> list[datetime]:
-        """When operations of *verb*, one of `TIMED`, were begun on any machine, from *since* on; cheap."""
+        """When operations of *verb*, one of `journalreader.TIMED`, were begun on any machine, from *since* on; cheap."""
         with self._guard:
             self._refresh_all()
             begun = [at for reader in self._readers.values() for at in reader.times.get(verb, ())]
@@ -216,7 +207,7 @@ class Journal:
             found = [problem for reader in self._readers.values() for problem in reader.problems]
             if self.is_older():
                 found.append(
-                    _problem(self.path, 0, "journal_older", "An older copy of the journal took its place.")
+                    problem_at(self.path, 0, "journal_older", "An older copy of the journal took its place.")
                 )
             found.extend(self._odd_files())
         for entry in elsewhere:
@@ -224,7 +215,7 @@ class Journal:
                 f"{entry.machine} has not finished {entry.verb} {entry.op}; it recovers when it runs there."
             )
             path = entry.steps[0].path if entry.steps else ""
-            found.append(_problem(path, 0, "open_elsewhere", where))
+            found.append(problem_at(path, 0, "open_elsewhere", where))
         return found + [old.problem for old in old_operations(self.vault)]
 
     # -- erasing -------------------------------------------------------------------------------------------
@@ -277,237 +268,19 @@ class Journal:
     def _odd_files(self) -> Iterator[Problem]:
         for path in self._listed():
             if places.kind(path) == "conflict":
-                yield _problem(path, 0, "conflict_copy", "A sync conflict copy of a journal; it is not read.")
+                yield problem_at(
+                    path, 0, "conflict_copy", "A sync conflict copy of a journal; it is not read."
+                )
             elif ".torn-" in path:
-                yield _problem(
+                yield problem_at(
                     path, 0, "journal_torn", "Half a record that a killed run left was set aside here."
                 )
 
-    def _own(self) -> _Reader:
-        reader = self._readers.setdefault(self.path, _Reader(self.path))
+    def _own(self) -> JournalReader:
+        reader = self._readers.setdefault(self.path, JournalReader(self.path))
         reader.refresh(self.vault)
         return reader
 
     def _refresh_all(self) -> None:
         for path in {*self._paths(), self.path}:
-            self._readers.setdefault(path, _Reader(path)).refresh(self.vault)
-
-
-class _Reader:
-    """Reads one journal from where it stopped last time, and from the start when the file was replaced."""
-
-    def __init__(self, path: str, *, history: bool = False) -> None:
-        self.path = path
-        self.machine = path.rpartition("/")[2].removesuffix(".jsonl")
-        self._keeps_history = history
-        self.reset()
-
-    def reset(self) -> None:
-        self.offset = 0  # just behind the last whole line
-        self.tail = b""
-        self.line = 0
-        self.open: dict[str, dict[str, object]] = {}  # `begin` records as they stand, and where they end
-        self.known: dict[str, dict[str, object]] = {}  # a note's newest fact, and when it was written
-        self.hashes: set[str] = set()
-        self.ops: set[str] = set()
-        self.history: dict[str, dict[str, object]] = {}
-        self.times: dict[str, list[str]] = {}  # of each verb in `TIMED`
-        self.newest: OrderedDict[str, dict[str, object]] = OrderedDict()
-        self.problems: list[Problem] = []
-        self.trouble: VaultError | None = None  # why it cannot be read
-        self._seen = (0, 0, 0)
-        self._last = b""  # the bytes just before `offset`, to notice that the file was rewritten
-
-    @property
-    def tail_is_whole(self) -> bool:
-        records, odd = from_line(self.tail)
-        return bool(records) and not odd
-
-    def forget_tail(self) -> None:
-        self.tail = b""
-        self.problems = [problem for problem in self.problems if problem.line <= self.line]
-
-    def refresh(self, vault: Vault) -> None:
-        """Take in what came. A journal that cannot be read is taken for empty, reported, and asked again."""
-        try:
-            self._catch_up(vault)
-            self.trouble = None
-        except NotFound:
-            self.reset()
-            self.trouble = None
-        except VaultError as error:
-            self.reset()
-            self.trouble = error
-            self.problems = [_problem(self.path, 0, "journal_unreadable", error.message)]
-
-    def _catch_up(self, vault: Vault) -> None:
-        place = vault.locate(self.path)
-        with files.told(place):
-            found = os.stat(place, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
-            raise StorageFailed(f"{place.name}: a folder is in its place.", path=str(place))
-        seen = (found.st_ino, found.st_size, found.st_mtime_ns)
-        if seen == self._seen:
-            return
-        if found.st_size < self.offset or self._seen[0] not in {0, found.st_ino}:
-            self.reset()
-        with files.told(place), open(place, "rb", opener=files.read_only) as stream:
-            stream.seek(self.offset - len(self._last))
-            if stream.read(len(self._last)) != self._last:
-                self.reset()
-                stream.seek(0)
-            self._read(stream)
-            back = min(self.offset, _TAIL_CHECK)
-            stream.seek(self.offset - back)
-            self._last = stream.read(back)
-        self._seen = seen
-
-    def _read(self, stream: BinaryIO) -> None:
-        self.forget_tail()
-        for line in stream:
-            if self.offset == 0 and line.startswith(_BOM):
-                self.offset = len(_BOM)
-                line = line[len(_BOM) :]
-            if not line.endswith(b"\n"):
-                # Honoured already; when its line end comes the same records are taken again, harmlessly.
-                self.tail = line
-                self._take(line, report=self.line + 1)
-                return
-            self.line += 1
-            self.offset += len(line)
-            self._take(line, report=self.line)
-
-    def _take(self, line: bytes, *, report: int) -> None:
-        records, odd = from_line(line)
-        if odd:
-            self.problems.append(
-                _problem(
-                    self.path, report, "journal_torn", "A record is torn or unreadable; it is passed over."
-                )
-            )
-        for record in records:
-            if record.get("v") != VERSION:
-                what = f"A record of version {record.get('v')!r}, which this program does not know."
-                self.problems.append(_problem(self.path, report, "journal_version", what))
-            elif not self._apply(record):
-                self.problems.append(
-                    _problem(
-                        self.path, report, "journal_torn", "A record lacks what it needs; it is passed over."
-                    )
-                )
-
-    def _apply(self, record: dict[str, object]) -> bool:
-        """Take in one record; False when it lacks what it needs."""
-        op, state = record.get("op"), record.get("state")
-        if not isinstance(op, str) or not isinstance(state, str) or state not in STATES:
-            return False
-        self.ops.add(op)
-        if state == "begin":
-            return self._begin(op, record)
-        if op in self.open:  # its record is that of `newest`, as long as it stands there
-            self.open[op].update(state=state, detail=record.get("detail", ""))
-            if state != "open":
-                del self.open[op]
-        if self._keeps_history and op in self.history:
-            self.history[op].update(state=state, detail=record.get("detail", ""))
-        return True
-
-    def _begin(self, op: str, record: dict[str, object]) -> bool:
-        # A long journal is read at every start: values are made of the few records that are asked for.
-        steps, notes, at = record.get("steps", []), record.get("notes", []), record.get("at")
-        if not isinstance(steps, list) or not isinstance(notes, list) or not isinstance(at, str):
-            return False
-        try:
-            for step in steps:
-                self.hashes.update(filter(None, (step.get("before"), step.get("after"))))
-            for note in notes:
-                self.known[note["id"]] = {**note, "at": at}
-        except (AttributeError, KeyError, TypeError):
-            return False
-        verb = record.get("verb")
-        if isinstance(verb, str) and verb in TIMED:
-            self.times.setdefault(verb, []).append(at)
-        if self._keeps_history:
-            self.history[op] = record
-        self.open[op] = self.newest[op] = record
-        self.newest.move_to_end(op)  # a line that was read before its end came is taken twice
-        if len(self.newest) > RECENT:
-            self.newest.popitem(last=False)
-        return True
-
-    def unfinished(self) -> list[Entry]:
-        """The operations without a final record; one that lacks what recovery needs becomes a problem."""
-        return self._values(self.open)
-
-    def everything(self) -> list[Entry]:
-        return self._values(self.history)
-
-    def recent(self) -> list[Entry]:
-        """The newest operations; one that lacks what it needs is left out, for it is told elsewhere."""
-        found = (to_entry(record, self.machine) for record in self.newest.values())
-        return [entry for entry in found if entry is not None]
-
-    def _values(self, records: dict[str, dict[str, object]]) -> list[Entry]:
-        found = []
-        for op, record in list(records.items()):
-            entry = to_entry(record, self.machine)
-            if entry is None:
-                del records[op]
-                what = (
-                    f"The record of operation {places.printable(op)} lacks what it needs; it is passed over."
-                )
-                self.problems.append(_problem(self.path, self.line, "journal_torn", what))
-            else:
-                found.append(entry)
-        return found
-
-    def last_write(self, id: str) -> LastWrite | None:
-        note = self.known.get(id)
-        return None if note is None else to_last_write(note)
-
-
-def _problem(path: str, line: int, code: str, message: str) -> Problem:
-    return Problem(path=path, line=line, code=code, message=message)
-
-
-# -- Sediment Palace's journal ------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class OldOperation:
-    """What Sediment Palace's journal says it began: its id, verb, note (empty: none is named), line."""
-
-    op: str
-    verb: str
-    path: str
-    line: int
-
-    @property
-    def problem(self) -> Problem:
-        what = f"{self.verb} of {self.path}" if self.path else self.verb
-        message = f"Sediment Palace began {what} and did not complete it."
-        return _problem(OLD_JOURNAL, self.line, "old_operation_open", message)
-
-
-def old_operations(vault: Vault) -> list[OldOperation]:
-    """Operations that Sediment Palace began and never completed: shown, never closed or changed."""
-    try:
-        lines = vault.read(OLD_JOURNAL).data.split(b"\n")
-    except NotFound:
-        return []
-    begun: dict[str, OldOperation] = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            event = json.loads(line)
-            op, state = str(event["operation_id"]), event["state"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        if state == "started":
-            given = event.get("payload")
-            payload = given if isinstance(given, dict) else {}
-            path = payload.get("path") or payload.get("source")
-            verb = str(event.get("operation") or "an operation")
-            begun[op] = OldOperation(op, verb, path if isinstance(path, str) else "", number)
-        elif state == "completed":
-            begun.pop(op, None)
-    return list(begun.values())
+            self._readers.setdefault(path, JournalReader(path)).refresh(self.vault)
