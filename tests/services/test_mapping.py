@@ -18,7 +18,7 @@ from vault_palace.core import links, mapnote, palacemap
 from vault_palace.core.errors import LockTimeout
 from vault_palace.core.model import Problem
 from vault_palace.core.resolve import Resolver
-from vault_palace.services import mapping
+from vault_palace.services import generated, mapping
 from vault_palace.services.house import House
 from vault_palace.services.palace import Palace
 from vault_palace.storage.records import Entry, NoteFact
@@ -608,8 +608,8 @@ def test_the_picture_is_not_a_note(varied: House) -> None:
     renewed(varied)
 
     known = varied.shelf.cache
-    assert known.get(mapping.PICTURE) is None
-    assert mapping.PICTURE in known.paths()
+    assert known.get(generated.PICTURE) is None
+    assert generated.PICTURE in known.paths()
 
 
 def test_the_map_holds_no_link_that_leads_nowhere(varied: House) -> None:

@@ -10,7 +10,7 @@ from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
 from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import ageing, arguments, mapping, quiet, safety, zones
+from vault_palace.services import ageing, arguments, generated, quiet, safety, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
     HealthAnswer,
@@ -94,7 +94,7 @@ def problems(house: House) -> list[Problem]:
         *house.journal.problems(),
         *open_operations(house.journal),
         *house.quarrels.values(),
-        *mapping.problems(house),
+        *generated.problems(house),
     }
     return sorted(found, key=lambda item: (item.path, item.line, item.code, item.message))
 

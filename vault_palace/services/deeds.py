@@ -89,19 +89,17 @@ def see(house: House, note: Note) -> None:
     _record(house, "seen", "a person changed it", house.note_facts(note.path, note.stored.data))
 
 
-def see_many(house: House, rows: Sequence[IndexedNote]) -> None:
-    """Put on record that these memories changed all at once, by no one's reading: none of it is a use."""
-    facts = [
-        NoteFact(
-            id=row.id,
-            path=row.path,
-            body=row.body_hash,
-            streak=row.memory.streak if row.memory is not None else None,
-            pinned=row.memory.pinned if row.memory is not None else None,
-            density=row.memory.density if row.memory is not None else None,
-        )
-        for row in rows
-    ]
+def see_many(house: House, rows: Sequence[IndexedNote], last_write: LastWriteOf) -> None:
+    """Put on record that the texts of these memories changed all at once: by no one's reading, so as no use.
+
+    What became of their properties is still to be seen, in each of them.
+    """
+    facts = []
+    for row in rows:
+        last = last_write(row.id)
+        if last is not None:
+            known = NoteFact(id=row.id, path=row.path, body=row.body_hash, streak=last.streak)
+            facts.append(replace(known, pinned=last.pinned, density=last.density, outside=last.outside))
     with house.locked():
         for start in range(0, len(facts), FACTS_A_LINE):
             why = f"{len(facts)} notes changed at once; that counts as no use"

@@ -18,12 +18,13 @@ from vault_palace.core.errors import NotFound, PathViolation, PolicyViolation, V
 from vault_palace.core.model import MAP_NOTE, STATE
 from vault_palace.services import deeds, journalnote, mapping, quiet
 from vault_palace.services.answers import ForgetAnswer
+from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.history import Subject, bytes_of, concerning, subject
 from vault_palace.services.house import House, body_hash
 from vault_palace.storage import files, forgotten
 from vault_palace.storage.records import Entry
 
-GENERATED = (MAP_NOTE, journalnote.JOURNAL_NOTE)
+GENERATED = (MAP_NOTE, JOURNAL_NOTE)
 _OWN_STATE = frozenset({".gitignore", "lock", "keeper", "policy.json", forgotten.FILE})
 _LARGEST = 64 * 1024 * 1024  # bytes of a file that is searched for what is left
 _SHOWN = 50
@@ -220,7 +221,7 @@ def _holds(data: bytes, words: Iterable[str]) -> bool:
 def _renew(house: House, erased: _Erased) -> None:
     """The generated notes without the note; where a person is at work in one, `_left` says so."""
     with contextlib.suppress(VaultError):
-        if house.vault.exists(journalnote.JOURNAL_NOTE):
+        if house.vault.exists(JOURNAL_NOTE):
             journalnote.renew(house, without=erased.is_about)
     with contextlib.suppress(VaultError):
         _renew_map(house, erased)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from vault_palace.core import journalnote, links, mapnote, names, places
-from vault_palace.core.errors import LockTimeout, NoteChanged, NotFound
-from vault_palace.core.model import POLICY_NOTE, SYSTEM
-from vault_palace.services import quiet
+from vault_palace.core.errors import LockTimeout, NoteChanged, NotFound, VaultError
+from vault_palace.core.model import POLICY_NOTE
+from vault_palace.services import generated, quiet
+from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.history import SILENT
 from vault_palace.services.house import House, Put
 from vault_palace.storage.records import Entry
 
-JOURNAL_NOTE = f"{SYSTEM}/Journal.md"
 _OPENING = (
     "# Journal\n\nWhat was done in this vault lately, by agents, people and ageing. Your own lines stay.\n"
 )
@@ -30,6 +30,8 @@ def renew(house: House, *, without: Callable[[Entry], bool] | None = None) -> bo
     """
     if house.read_only() or not house.vault.exists(POLICY_NOTE) or house.shelf.doubts:
         return False
+    if generated.hindrance(house, JOURNAL_NOTE) is not None:
+        return False  # reported as a problem
     found = [entry for entry in house.journal.recent() if _is_shown(entry)]
     shown = [entry for entry in reversed(found) if without is None or not without(entry)]
     try:
@@ -66,11 +68,19 @@ def _paths(entry: Entry) -> Iterator[str]:
     yield from dict.fromkeys(path for path in paths if path)
 
 
+def _is_there(house: House, path: str) -> bool:
+    """Whether there is a file at *path*; a record may name anything, and one bad one costs only its link."""
+    try:
+        return house.vault.exists(path)
+    except VaultError:
+        return False
+
+
 def _line(house: House, entry: Entry) -> journalnote.Line:
     path, *others = _paths(entry)
     known = next((fact.id for fact in entry.notes if fact.path == path), "")
     there = house.shelf.paths_of_id(known) if known else []
-    now = path if house.vault.exists(path) else there[0] if len(there) == 1 else ""
+    now = path if _is_there(house, path) else there[0] if len(there) == 1 else ""
     link = ""
     if now and places.is_note(now):
         text = links.link_to(now, house.shelf.resolver(), JOURNAL_NOTE)

@@ -36,6 +36,7 @@ COPY_SECONDS = 5.0  # a copy may be half of a move between disks: its original g
 ROUNDS, ROUND_WINDOW = 5, timedelta(minutes=10)  # the brake: writes to one note, in answer to others' writes
 LATELY = timedelta(days=1)  # renames on record for longer have had their links followed, or are left
 LINK_PAUSE = timedelta(seconds=5)  # a note with links to a moved one may be open for minutes
+LONGEST_PAUSE = timedelta(minutes=10)  # between two tries of what goes on failing
 AGAIN = 1.0  # seconds until what could not be done now is tried again
 MAP_PAUSE, JOURNAL_PAUSE = 0.25, 20.0  # seconds between two renewals of what is generated
 MAP_SHARE = 5  # a renewal that took long is not repeated for so many times as long
@@ -72,6 +73,10 @@ class Keeper:
         self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
         self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
         self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
+        self._put_off: dict[str, tuple[datetime, float]] = {}  # what failed, until when, and for how long
+        self._left: dict[
+            str, tuple[str, datetime]
+        ] = {}  # what the keeper left in notes it wrote to, and when
         self._rounds: dict[str, deque[datetime]] = defaultdict(deque)
         self._unkept: dict[str, str] = {}  # path -> fingerprint of versions to look after
         self._attention = attention.Attention(house)
@@ -105,6 +110,7 @@ class Keeper:
         if house.shelf.doubts:
             return None  # nothing is believed, nothing is written; the next look at everything may differ
         waits: list[float | None] = []
+        now = house.now()
         for act in (
             self._keep_versions,
             self._keep_up,
@@ -117,11 +123,18 @@ class Keeper:
         ):
             if stop():
                 break
+            until, pause = self._put_off.get(act.__name__, (now, 0.0))
+            if timedelta(0) < until - now <= LONGEST_PAUSE:
+                waits.append((until - now).total_seconds())
+                continue
             try:
                 waits.append(act(stop))
+                self._put_off.pop(act.__name__, None)
             except VaultError as error:
                 logger.info("%s waits: %s", act.__name__, error)
-                waits.append(AGAIN)
+                pause = min(max(2 * pause, AGAIN), LONGEST_PAUSE.total_seconds())
+                self._put_off[act.__name__] = (now + timedelta(seconds=pause), pause)
+                waits.append(pause)
         return min((wait for wait in waits if wait is not None), default=None)
 
     def may_write(self) -> bool:
@@ -226,7 +239,7 @@ class Keeper:
         for path in outside:
             row = rows[path]
             last = last_write(row.id) if row.id else None
-            if last is not None and last.body and last.body != row.body_hash and last.path == path:
+            if last is not None and last.body and last.path == path:
                 changed.append((row.mark.mtime_ns, path))
         changed.sort()
         window = int(BULK_WINDOW.total_seconds() * 1e9)
@@ -238,7 +251,7 @@ class Keeper:
             if end - start + 1 > BULK:
                 found.update(path for _, path in changed[start : end + 1])
         if found:
-            deeds.see_many(self.house, [rows[path] for path in sorted(found)])
+            deeds.see_many(self.house, [rows[path] for path in sorted(found)], last_write)
         return found
 
     def _wait_for(
@@ -341,6 +354,9 @@ class Keeper:
         self._day = today
 
     def _forget_old(self, now: datetime) -> None:
+        for path in [path for path, (_, at) in self._left.items() if now - at > ROUND_WINDOW]:
+            del self._left[path]
+            self._rounds.pop(path, None)
         for lately in (self._changed_at, self._moved_at, self._told):
             for path in [path for path, at in lately.items() if now - at > timedelta(hours=1)]:
                 del lately[path]
@@ -392,8 +408,12 @@ class Keeper:
         self._links.hold(path, count)  # also where the note cannot say so: it is not tried for ever
         if wrote or note.stored.fingerprint != found:
             self._see_own(path)
-            if due.changed is not None:
+            # Whatever the journals say of the bytes: they are not those that the keeper left here.
+            left, _ = self._left.get(path, (found, None))
+            if due.changed is not None or left != found:
                 self._rounds[path].append(house.now())
+            if path in self.trail.known:
+                self._left[path] = (self.trail.known[path].fingerprint, house.now())
         return self._record(path, due, wrote=wrote)
 
     def _see_own(self, path: str) -> None:
@@ -449,7 +469,7 @@ class Keeper:
 
     def _braked(self, path: str) -> bool:
         """Whether this note was written to so often, in answer to others, that two programs quarrel."""
-        rounds, now = self._rounds[path], self.house.now()
+        rounds, now = self._rounds.get(path, deque()), self.house.now()
         while rounds and not timedelta(0) <= now - rounds[0] < ROUND_WINDOW:
             rounds.popleft()
         if len(rounds) < ROUNDS:

@@ -19,15 +19,15 @@ from vault_palace.core.model import ARCHIVE, MAP_NOTE, Decision, Layer, Memory, 
 from vault_palace.core.palacemap import Facts, RoomRow, Row, Trouble
 from vault_palace.core.resolve import Resolver
 from vault_palace.index.overview import MOST, Overview, Room, Twin
-from vault_palace.services import ageing, quiet
+from vault_palace.services import ageing, generated, quiet
 from vault_palace.services.copies import copies
+from vault_palace.services.generated import PICTURE
 from vault_palace.services.house import House, Note, Put
 from vault_palace.services.init import template_root
 from vault_palace.services.shelf import GONE_SECONDS
 from vault_palace.storage.records import Entry
 from vault_palace.storage.vault import Stored
 
-PICTURE = "PALACE_MAP.svg"
 # The verbs of what people did, as the keeper puts it on record.
 DEEDS = frozenset({"edited", "created", "renamed", "deleted", "copied"})
 LOCK_SECONDS = 2.0  # the map is never worth waiting longer for
@@ -58,26 +58,6 @@ def renew(house: House, *, deeds: Sequence[Entry] | None = None) -> Renewal:
     return replace(done, seconds=time.monotonic() - started)
 
 
-def problems(house: House) -> tuple[Problem, ...]:
-    """What keeps the index note from being written: markers that are no pair."""
-    try:
-        note = house.look(MAP_NOTE)
-    except VaultError:
-        return ()
-    wrong = _broken(note)
-    if wrong is None:
-        return ()
-    line = wrong.facts.get("line")
-    return (
-        Problem(
-            path=MAP_NOTE,
-            line=line if isinstance(line, int) else 0,
-            code="broken_map",
-            message=f"It is left as it is: {wrong.message} {wrong.hint}".strip(),
-        ),
-    )
-
-
 # -- writing ------------------------------------------------------------------------------------------------
 
 
@@ -92,7 +72,7 @@ def _renew(house: House, deeds: Sequence[Entry] | None) -> Renewal:
         return Renewal(waits=True)  # half a vault would be shown, and then shown otherwise
     note = _present_map(house)
     if note is not None:
-        if note.text is None or _broken(note) is not None:
+        if generated.hindrance(house, MAP_NOTE) is not None:
             return Renewal()
         if quiet.attended(house, note, body=True):
             return Renewal(waits=True)
@@ -134,23 +114,12 @@ def _present_map(house: House) -> Note | None:
 
 def _present_picture(house: House) -> tuple[Stored | None, bool]:
     """The picture as it is on disk, and whether one can be written in its place."""
+    if generated.hindrance(house, PICTURE) is not None:
+        return None, False
     try:
         return house.vault.read(PICTURE), True
-    except NotFound:
-        return None, not house.vault.exists(PICTURE)
-    except VaultError:  # a link that leads elsewhere, or no plain file
-        return None, False
-
-
-def _broken(note: Note) -> MalformedNote | None:
-    """Why nobody can tell which lines of the map are the program's; None when they are well marked."""
-    if note.text is None:
-        return None
-    try:
-        mapnote.with_block(note.text, "")
-    except MalformedNote as error:
-        return error
-    return None
+    except VaultError:
+        return None, True
 
 
 def _new_map() -> str:

@@ -7,6 +7,7 @@ brought: property lines and texts are put back, beside the person's own words, w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from vault_palace.core import frontmatter, merge
@@ -26,6 +27,10 @@ PATIENCE = 0.5
 # What was written with people looking, or is made anew anyway.
 ASIDE = frozenset({"map", "index", "undo", "resolve", "forget"})
 MANY = 2_000  # handled operations that are remembered
+
+
+# An operation, its step, the bytes that followed it, and when those were written.
+_Change = tuple[Entry, Trace, str, datetime]
 
 
 class Overwritten:
@@ -53,7 +58,9 @@ class Overwritten:
         if note.kind != "memory" or note.text is None or note.header.problem is not None:
             return note
         run: list[tuple[Entry, Trace]] = []  # changes that followed each other undisturbed
-        for entry, trace, following, at in self._lately(note):
+        lately = self._lately(note)
+        note = self._brought_up(note, lately)
+        for entry, trace, following, at in lately:
             run.append((entry, trace))
             if following == trace.after:
                 continue
@@ -61,7 +68,7 @@ class Overwritten:
             for change, its in run:
                 unseen = unseen or self._was_unseen(change, its, following, at)
                 if unseen and change.op not in self._handled:
-                    note = self._restored(note, change, its)
+                    note = self._restored(note, its.before, its.after, f"{change.verb} {change.op}")
                 self._handled[change.op] = None
             run = []
         while len(self._handled) > MANY:
@@ -98,7 +105,7 @@ class Overwritten:
                     found, at = found or b"", fact.path
         return found if at == home else None
 
-    def _lately(self, note: Note) -> list[tuple[Entry, Trace, str, datetime]]:
+    def _lately(self, note: Note) -> list[_Change]:
         """The newest changes of the note, each with the bytes that followed and when those were written."""
         now = self.house.now()
         steps = [
@@ -124,14 +131,17 @@ class Overwritten:
         """Whether the text that followed, written at *at*, was made without knowing of this change.
 
         It was when it came at once. Later it shows by the program's own lines: a text from before the change
-        has their old values, and words that no version had. One without such words was brought back on
-        purpose; one with the new values was edited by somebody who saw the change.
+        has their old values, an older `last_touched` above all, which never goes back; and words that no
+        version had. One without such words was brought back on purpose; one with the new values was edited by
+        somebody who saw the change.
         """
         if -STALE < at - entry.at <= STALE:
             return True
         before, after, then = (self._header(one) for one in (trace.before, trace.after, following))
         if before is None or after is None or then is None or self._is_old(following):
             return False
+        if _touched(then) < _touched(after):
+            return True
         changed = [
             key
             for key in OWNED & (before.values.keys() | after.values.keys())
@@ -143,11 +153,42 @@ class Overwritten:
         """Whether the program itself once wrote these bytes: then somebody brought them back."""
         return any(step.after == fingerprint for entry in self.house.journal.recent() for step in entry.steps)
 
-    def _restored(self, note: Note, entry: Entry, trace: Trace) -> Note:
+    def _brought_up(self, note: Note, lately: Sequence[_Change]) -> Note:
+        """*note*, whose text is older than the newest change, with all that came since it was read.
+
+        When it was read shows by its `last_touched`; of the versions with that one it is nearest to one.
+        """
+        if not lately or lately[-1][2] == lately[-1][1].after or self._is_old(note.stored.fingerprint):
+            return note
+        newest = self._header(lately[-1][1].after)
+        if newest is None or not _touched(note.header) < _touched(newest):
+            return note
+        began: list[tuple[int, str]] = []
+        for one in {mark for _, trace, *_ in lately for mark in (trace.before, trace.after) if mark}:
+            header = self._header(one)
+            if header is not None and _touched(header) == _touched(note.header):
+                began.append((merge.distance(header.body, note.header.body), one))
+        if not began:
+            return note
+        self._handled.update(dict.fromkeys(entry.op for entry, *_ in lately))
+        appended = frozenset[str]().union(
+            *(self._added(trace) for entry, trace, *_ in lately if entry.verb == "append")
+        )
+        what = "what came since it was read"
+        return self._restored(note, min(began)[1], lately[-1][1].after, what, appended)
+
+    def _added(self, trace: Trace) -> set[str]:
         before, after = self._header(trace.before), self._header(trace.after)
+        return set() if before is None or after is None else _lines(after.body) - _lines(before.body)
+
+    def _restored(
+        self, note: Note, old: str | None, new: str | None, what: str, appended: frozenset[str] = frozenset()
+    ) -> Note:
+        """*note*, with what the version *new* has and *old* had not; *what* says it in words."""
+        before, after = self._header(old), self._header(new)
         if before is None or after is None or note.text is None:
             return note
-        text = self._body_back(note.text, note.header.body, before.body, after.body)
+        text = self._body_back(note.text, note.header.body, before.body, after.body, appended)
         changes: dict[str, Value | Delete] = {
             key: after.values.get(key, DELETE)
             for key in OWNED & (before.values.keys() | after.values.keys())
@@ -162,12 +203,15 @@ class Overwritten:
             return note
         with self.house.locked(PATIENCE):
             edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
-            self.house.perform("put back", [edit], why=f"a save had overwritten {entry.verb} {entry.op}")
+            self.house.perform("put back", [edit], why=f"a save had overwritten {what}")
         return self.house.look(note.path)
 
     @staticmethod
-    def _body_back(text: str, now: str, before: str, after: str) -> str:
-        """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win."""
+    def _body_back(text: str, now: str, before: str, after: str, appended: frozenset[str]) -> str:
+        """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win.
+
+        Of what cannot be merged the lines in *appended* are added at the end.
+        """
         known, there = _lines(before), _lines(now)
         lost = [line for line in after.splitlines() if line.strip() and line.strip() not in known | there]
         if before == after or not lost:
@@ -177,7 +221,10 @@ class Overwritten:
             whole = not (_lines(added) & there)
             return frontmatter.append_body(text, added if whole else "\n".join(lost))
         merged = merge.merge_bodies(before, now, after)
-        return frontmatter.replace_body(text, merged.text) if merged.clean else text
+        if merged.clean:
+            return frontmatter.replace_body(text, merged.text)
+        added = "\n".join(line for line in lost if line.strip() in appended)
+        return frontmatter.append_body(text, added) if added else text
 
     def _header(self, fingerprint: str | None) -> frontmatter.Header | None:
         data = self._version(fingerprint)
@@ -196,6 +243,12 @@ class Overwritten:
             return self.house.versions.get(fingerprint)
         except VaultError:
             return None
+
+
+def _touched(header: frontmatter.Header) -> str:
+    """The day and time of the last use as the program writes it; later than all where another wrote it."""
+    value = header.values.get("last_touched")
+    return value if isinstance(value, str) and len(value) == len("2026-11-30T12:00:00") else "~"
 
 
 def _places(entry: Entry, id: str) -> list[str]:

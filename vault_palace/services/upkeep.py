@@ -13,8 +13,8 @@ from vault_palace.core.model import Memory, Status
 from vault_palace.core.streak import dragged
 from vault_palace.index.cache import IndexedNote
 from vault_palace.services import deeds, quiet, relocate
+from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.house import House, Note, Put
-from vault_palace.services.journalnote import JOURNAL_NOTE
 
 PATIENCE = 0.5  # seconds to wait for another writer; the keeper comes again
 BY_HAND = "put here by hand"

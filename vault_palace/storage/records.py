@@ -18,6 +18,9 @@ VERSION = 1
 State = Literal["begin", "done", "undone", "superseded", "open"]
 StepKind = Literal["put", "move", "remove"]
 
+_FIRST_YEAR, _LAST_YEAR = 1900, 2500
+_LATEST_NS = 1 << 63
+
 STATES = frozenset({"begin", "done", "undone", "superseded", "open"})
 _KINDS = frozenset({"put", "move", "remove"})
 _START = b'{"v":'  # how each of our lines begins; inside a JSON text the quotes would be escaped
@@ -184,8 +187,8 @@ def _fact(note: dict[str, object]) -> NoteFact:
         body=str(note.get("body", "")),
         streak=streak if isinstance(streak, int) else None,
         pinned=pinned if isinstance(pinned, bool) else None,
-        density=float(density) if isinstance(density, int | float) else None,
-        outside=outside if isinstance(outside, int) else None,
+        density=float(density) if isinstance(density, int | float) and 0 <= density <= 1 else None,
+        outside=outside if isinstance(outside, int) and 0 <= outside < _LATEST_NS else None,
         was=str(note.get("was", "")),
     )
 
@@ -209,6 +212,8 @@ def to_time(text: str) -> datetime | None:
 
 def _when(text: object) -> datetime:
     at = datetime.fromisoformat(str(text))
+    if not _FIRST_YEAR <= at.year <= _LAST_YEAR:  # beyond it no zone could be told it in
+        raise ValueError(text)
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 

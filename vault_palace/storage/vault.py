@@ -162,8 +162,19 @@ class Vault:
         return "/".join(found)
 
     def is_writable(self, path: str) -> bool:
-        """Whether the file can be replaced: its folder can be written to. The empty path is the vault."""
+        """Whether the file can be replaced: its folder can be written to, and its owner did not shut it.
+
+        The empty path is the vault.
+        """
         place = self.locate(path).parent if path else self.root
+        if path:
+            try:
+                if not os.lstat(self.locate(path)).st_mode & 0o222:
+                    return False
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise files.failed(error, place) from error
         effective = os.access in os.supports_effective_ids
         return os.access(place, os.W_OK | os.X_OK, effective_ids=effective)
 
