@@ -152,7 +152,7 @@ def _record(house: House, verb: str, why: str, facts: Sequence[NoteFact]) -> Non
         op=secrets.token_hex(8),
         verb=verb,
         at=house.now(),
-        session=house.settings.session,
+        session="",  # whoever notices is not who did it
         why=why,
         notes=tuple(facts),
         machine=house.machine,

@@ -83,6 +83,7 @@ class Keeper:
         self._stale = stale.Overwritten(house)
         self._policy: object = None
         self._policy_changed = False
+        self._rejudged: set[str] | None = None  # the notes with a stale forecast, after an edit of the policy
         self._links = LinkCounts(house.shelf)
         self._map_dirty = self._journal_dirty = True
         self._map_at: datetime | None = None
@@ -303,16 +304,16 @@ class Keeper:
         named = {key for row in rows for _, key in row.links}
         if not named:
             return
-        onward: dict[str, str] = {}
-        for entry in self.house.journal.recent():
-            if now - entry.at > LATELY or entry.state == "undone":
+        onward = self.house.journal.onward()
+        for old in onward:
+            if old in self.trail.known or old in self._moves or not link_keys(old) & named:
                 continue
-            moved = {step.path: step.to for step in entry.steps if step.kind == "move"}
-            moved |= {fact.was: fact.path for fact in entry.notes if fact.was}
-            onward = {first: moved.get(mid, mid) for first, mid in onward.items()} | moved
-        for old, new in onward.items():
-            if old not in self.trail.known and new in self.trail.known and link_keys(old) & named:
-                self._moves.setdefault(old, new)
+            new, seen = onward[old], {old}
+            while new not in self.trail.known and new in onward and new not in seen:
+                seen.add(new)
+                new = onward[new]
+            if new in self.trail.known:
+                self._moves[old] = new
                 self._moved_at.setdefault(new, now)
 
     def _see_deleted(self, now: datetime) -> None:
@@ -339,13 +340,16 @@ class Keeper:
         if self._policy != policy:
             self._policy_changed = self._map_dirty = True
         self._policy = policy
-        if self._policy_changed and not self._due:
+        if self._policy_changed:
             now = self.house.now()
-            for path in upkeep.stale_forecasts(self.house):
-                self._due.setdefault(path, _Due(now))
-            if not self._due:
-                self.house.policy_applied()
-                self._policy_changed = False
+            self._rejudged = set(upkeep.stale_forecasts(self.house))
+            for path in self._rejudged:
+                due = self._due.setdefault(path, _Due(now))
+                due.at = min(due.at, now)
+            self._policy_changed = False
+        elif self._rejudged is not None and not self._rejudged & self._due.keys():
+            self.house.policy_applied()
+            self._rejudged = None
 
     def _new_day(self, now: datetime) -> None:
         today = self.house.policy().today(now)
@@ -384,7 +388,7 @@ class Keeper:
                 due.at = now + timedelta(seconds=wait)
                 self._due[path] = due
         if not self._due:
-            return 0.0 if self._policy_changed else None
+            return 0.0 if self._rejudged is not None else None
         now = self.house.now()
         return max(0.0, min((due.at - now).total_seconds() for due in self._due.values()))
 

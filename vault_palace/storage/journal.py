@@ -150,8 +150,17 @@ class Journal:
             found = [entry for reader in self._readers.values() for entry in reader.recent()]
         return sorted(found, key=lambda entry: (entry.at, entry.machine))[-RECENT:]
 
+    def onward(self) -> dict[str, str]:
+        """For each place that a note ever left, as far as the journals tell, the place it went to."""
+        found: dict[str, str] = {}
+        with self._guard:
+            self._refresh_all()
+            for reader in self._readers.values():
+                found |= reader.onward
+        return found
+
     def times(self, verb: str, since: datetime) -> list[datetime]:
-        """When operations of *verb*, one of `journalreader.TIMED`, were begun on any machine, from *since* on; cheap."""
+        """When operations of *verb*, one of the reader's `TIMED`, were begun on any machine since then; cheap."""
         with self._guard:
             self._refresh_all()
             begun = [at for reader in self._readers.values() for at in reader.times.get(verb, ())]

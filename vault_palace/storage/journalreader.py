@@ -49,6 +49,8 @@ class JournalReader:
         self.hashes: set[str] = set()
         self.ops: set[str] = set()
         self.history: dict[str, dict[str, object]] = {}
+        self.onward: dict[str, str] = {}  # where a note went from each place it ever left
+        self._made: dict[str, tuple[object, Entry | None]] = {}  # of `recent`, by operation and state
         self.times: dict[str, list[str]] = {}  # of each verb in `TIMED`
         self.newest: OrderedDict[str, dict[str, object]] = OrderedDict()
         self.problems: list[Problem] = []
@@ -158,8 +160,12 @@ class JournalReader:
         try:
             for step in steps:
                 self.hashes.update(filter(None, (step.get("before"), step.get("after"))))
+                if step.get("kind") == "move":
+                    self.onward[str(step["path"])] = str(step["to"])
             for note in notes:
                 self.known[note["id"]] = {**note, "at": at}
+                if was := note.get("was"):
+                    self.onward[str(was)] = str(note["path"])
         except (AttributeError, KeyError, TypeError):
             return False
         verb = record.get("verb")
@@ -182,7 +188,12 @@ class JournalReader:
 
     def recent(self) -> list[Entry]:
         """The newest operations; one that lacks what it needs is left out, for it is told elsewhere."""
-        found = (to_entry(record, self.machine) for record in self.newest.values())
+        made: dict[str, tuple[object, Entry | None]] = {}
+        for op, record in self.newest.items():
+            state, known = record.get("state"), self._made.get(op)
+            made[op] = known if known and known[0] == state else (state, to_entry(record, self.machine))
+        self._made = made
+        found = (entry for _, entry in made.values())
         return [entry for entry in found if entry is not None]
 
     def _values(self, records: dict[str, dict[str, object]]) -> list[Entry]:
