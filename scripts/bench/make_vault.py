@@ -121,7 +121,9 @@ def complete(root: Path, paths: Sequence[str], now: datetime, policy: Policy) ->
     maker = random.Random(len(paths))
     for path, text in texts.items():
         layer = Layer(path.split("/")[0].split("_")[1].lower())
-        age = timedelta(days=maker.randint(0, 4 if layer is Layer.SHALLOW else 20), hours=maker.randint(0, 23))
+        age = timedelta(
+            days=maker.randint(0, 4 if layer is Layer.SHALLOW else 20), hours=maker.randint(0, 23)
+        )
         header = frontmatter.read(text)
         dates: dict[str, frontmatter.Change] = {
             "created": show_when(policy.wall(now - age)),
