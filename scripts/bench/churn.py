@@ -31,7 +31,7 @@ from tests.services.keeping import Person
 from vault_palace.core.policy import Policy
 from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace, PalaceSettings
-from vault_palace.storage.records import Entry
+from vault_palace.storage.records import Entry, Trace
 
 START = datetime(2031, 3, 1, 12, tzinfo=UTC)
 REST = 60.0  # a keeper that asks for more than this waits for a day or a window, not for a note to be quiet
@@ -118,13 +118,20 @@ class Stage:
         return paths
 
     def _tell_the_journal(self, paths: Sequence[str]) -> None:
-        """Put the notes on record as they are, as if the program had written them once."""
+        """Put the notes on record as if the program had written them."""
         house = self.palaces[0].house
-        facts = [fact for path in paths for fact in house.note_facts(path, (self.root / path).read_bytes())]
-        known = Entry(op="0123456789abcdef", verb="seen", at=START, notes=tuple(facts), machine=house.machine)
+        files = {path: house.vault.read(path) for path in paths}
+        made = Entry(
+            op="0123456789abcdef",
+            verb="keep",
+            at=START,
+            steps=tuple(Trace(kind="put", path=path, after=file.fingerprint) for path, file in files.items()),
+            notes=tuple(fact for path, file in files.items() for fact in house.note_facts(path, file.data)),
+            machine=house.machine,
+        )
         with house.locked():
-            house.journal.begin(known)
-            house.journal.close(known.op, "done")
+            house.journal.begin(made)
+            house.journal.close(made.op, "done")
 
     def stamp(self, paths: Sequence[str], at: datetime | None = None) -> None:
         """Give the files the clock's time: other programs know only the machine's."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 
 from vault_palace.core import frontmatter, rules
@@ -44,7 +45,7 @@ def make(root: Path, count: int, seed: int = 7, today: datetime | None = None) -
     """Write *count* notes below *root* and return their paths in the vault."""
     maker = random.Random(seed)
     vocabulary = words(8000)
-    weights = [1 / (rank + 2) for rank in range(len(vocabulary))]
+    weights = list(accumulate(1 / (rank + 2) for rank in range(len(vocabulary))))
     now = today or datetime.now(UTC)
     names = [f"note {number:06d}" for number in range(count)]
     made: list[str] = []
@@ -93,7 +94,7 @@ def note(
         "",
     ]
     body = [
-        " ".join(maker.choices(vocabulary, weights, k=maker.randint(30, 70))) + "."
+        " ".join(maker.choices(vocabulary, cum_weights=weights, k=maker.randint(30, 70))) + "."
         for _ in range(maker.randint(2, 6))
     ]
     if number % 500 == 3:

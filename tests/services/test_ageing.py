@@ -184,14 +184,16 @@ def test_the_outlook_is_that_of_a_whole_plan(palace: Palace, note: Note, clock: 
         clock.turn(days=5)
 
 
+@pytest.mark.parametrize("links", [5, 5_000])
 def test_the_outlook_asks_many_notes_at_once(
-    palace: Palace, note: Note, monkeypatch: pytest.MonkeyPatch
+    palace: Palace, note: Note, monkeypatch: pytest.MonkeyPatch, links: int
 ) -> None:
     for number in range(12):
         note(f"01_Shallow/n{number:02}.md", f"---\nid: mem_{number}\ncreated: 2025-01-01\nlast_touched: "
              f"2025-01-01\n---\n[[n{number + 1:02}]]\n")  # fmt: skip
     one_by_one = foreseen(palace)
     monkeypatch.setattr(ageing, "MANY", 5)
+    monkeypatch.setattr(ageing, "MANY_LINKS", links)
     monkeypatch.setattr(palace.house, "look", unwanted)
 
     assert foreseen(palace) == one_by_one

@@ -14,7 +14,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
 from hashlib import blake2b
 from pathlib import Path
@@ -214,6 +214,10 @@ class Cache:
     def get(self, path: str) -> IndexedNote | None:
         """The note at exactly this path."""
         return self._read(lambda db: sql.get(db, path))
+
+    def at(self, paths: Collection[str]) -> tuple[IndexedNote, ...]:
+        """The notes at exactly these paths, those that are there."""
+        return self._read(lambda db: tuple(sql.notes_at(db, sorted(paths))))
 
     def by_id(self, id: str) -> tuple[IndexedNote, ...]:
         """The notes with this id, by path: more than one when a person or a sync tool copied a note."""

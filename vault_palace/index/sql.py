@@ -48,6 +48,8 @@ SCHEMA = (
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.
 # The search table keeps no text: to forget a note it is told the very words again, from `packed`.
+AT_ONCE = 500  # values in one statement
+
 _TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE file(path PRIMARY KEY, key NOT NULL, size, mtime_ns, inode, changed_ns) WITHOUT ROWID;
@@ -311,6 +313,15 @@ def by_name(db: sqlite3.Connection, name: str) -> tuple[IndexedNote, ...]:
 
 def notes_of_kind(db: sqlite3.Connection, kinds: Sequence[str]) -> tuple[IndexedNote, ...]:
     return notes_where(db, f"note.kind IN ({marks_for(kinds)})" if kinds else "1", tuple(kinds))
+
+
+def notes_at(db: sqlite3.Connection, paths: Sequence[str]) -> Iterator[IndexedNote]:
+    """The notes at exactly these paths."""
+    for start in range(0, len(paths), AT_ONCE):
+        part = paths[start : start + AT_ONCE]
+        yield from notes_where(
+            db, f"note.path IN ({marks_for(part)})", tuple(text_column(path) for path in part)
+        )
 
 
 def notes_where(db: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> tuple[IndexedNote, ...]:

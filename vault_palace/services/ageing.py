@@ -26,7 +26,8 @@ from vault_palace.services.metabolize import metabolize
 from vault_palace.storage.records import Entry
 
 VERB = "metabolize"
-MANY = 500  # from so many notes on, the cache is asked once for all
+MANY = 500  # so many notes are taken from the cache, at one question, rather than from the disk
+MANY_LINKS = 5_000  # from so many notes on, all links are read at once
 # How long a run that was refused is put off, in minutes: a busy lock is soon free, a full disk may not be.
 PATIENCE = (1, 2, 5, 10, 20, 30)
 
@@ -82,8 +83,7 @@ def _noon(day: date, house: House) -> datetime:
 def _memories(house: House, paths: Collection[str]) -> dict[str, Memory]:
     """Those of *paths* that are memories in the layers, as they count now."""
     if len(paths) >= MANY:
-        wanted = set(paths)
-        return {path: memory for path, memory in house.shelf.memories().items() if path in wanted}
+        return house.shelf.memories(paths)
     found: dict[str, Memory] = {}
     for path in paths:
         try:
@@ -98,7 +98,7 @@ def _memories(house: House, paths: Collection[str]) -> dict[str, Memory]:
 def _leaving(house: House, due: Mapping[str, Memory], at: datetime) -> tuple[Decision, ...]:
     ask = house.shelf.ask
     sources: Callable[[str], Collection[str]]
-    if len(due) >= MANY:
+    if len(due) >= MANY_LINKS:
         linked = house.shelf.sources()
         sources = lambda path: linked.get(path, frozenset())  # noqa: E731
     else:

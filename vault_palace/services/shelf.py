@@ -10,7 +10,7 @@ import hashlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -583,15 +583,15 @@ class Shelf:
         """For each linked note, the memories that link to it and count (SPEC §3)."""
         return self.ask(lambda cache: Graph(cache).sources())
 
-    def memories(self) -> dict[str, Memory]:
-        """Every memory in the layers as it counts now, by path.
+    def memories(self, paths: Collection[str] | None = None) -> dict[str, Memory]:
+        """Every memory in the layers, or those of them that lie at *paths*, as it counts now, by path.
 
         A note that lacks a date is read from disk: what counts for it depends on the moment.
         """
         found: dict[str, Memory] = {}
         observe = deeds.observer(self.house)
-        for note in self.ask(lambda cache: cache.notes("memory")):
-            if note.memory is None:
+        for note in self.ask(lambda cache: cache.notes("memory") if paths is None else cache.at(paths)):
+            if note.memory is None or note.kind != "memory":
                 continue
             if _unsettled(note):
                 try:
