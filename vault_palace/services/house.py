@@ -6,14 +6,12 @@ with cache; a note is always read from disk before anything is decided about it 
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -21,14 +19,11 @@ from vault_palace.core import frontmatter, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import (
-    Exists,
     MalformedNote,
     NotFound,
     PathViolation,
     PolicyViolation,
     RateLimited,
-    StorageFailed,
-    VaultError,
 )
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
@@ -36,126 +31,45 @@ from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Prob
 from vault_palace.core.policy import Policy
 from vault_palace.core.streak import resting
 from vault_palace.services import copies, deeds, policies
+from vault_palace.services.machine import machine_id
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
+from vault_palace.services.values import (
+    Edit,
+    Limits,
+    Move,
+    Note,
+    PalaceSettings,
+    Put,
+    Remove,
+    body_hash,
+    system_clock,
+)
 from vault_palace.storage import files, operations
-from vault_palace.storage.journal import Journal, can_name
+from vault_palace.storage.journal import Journal
 from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.operations import Operation, Recovered, Step
 from vault_palace.storage.records import NoteFact
 from vault_palace.storage.vault import Stored, Vault, find_palace, palace_mark
 from vault_palace.storage.versions import Versions
 
+__all__ = [
+    "REDO",
+    "Edit",
+    "House",
+    "Limits",
+    "Move",
+    "Note",
+    "PalaceSettings",
+    "Put",
+    "Remove",
+    "body_hash",
+    "machine_id",
+    "system_clock",
+]
+
 EMPTY_SECONDS = 0.1  # an empty note is read again after this before it is believed
 OUTSIDE_SECONDS = 6 * 3600  # nobody settles for longer than that
 REDO = 50  # how often an edit is made anew on a note that changed under it; twenty agents may write at once
-
-
-def system_clock() -> datetime:
-    """The present moment, aware."""
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How many characters an argument may hold (SPEC §9)."""
-
-    content: int = 50_000
-    query: int = 512
-    room: int = 1_024
-    reason: int = 1_024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PalaceSettings:
-    """What the surfaces decide for a palace: places for derived data, who acts, clock and limits."""
-
-    cache_dir: Path | None = None
-    state_dir: Path | None = None
-    session: str = ""
-    clock: Callable[[], datetime] = system_clock
-    sleep: Callable[[float], None] = time.sleep
-    limits: Limits = field(default_factory=Limits)
-    read_only: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """One note as read from disk. `text` is None when the bytes are not UTF-8."""
-
-    path: str
-    kind: str
-    layer: Layer | None
-    stored: Stored
-    text: str | None
-    header: Header
-    reading: Reading | None  # None unless the note is a memory (in a layer or the archive)
-    memory: Memory | None  # the reading with what a person did since the program's last write
-
-    @property
-    def id(self) -> str:
-        """Its identity; a conflict copy names the note that it is a copy of."""
-        if self.kind == "conflict":
-            return memories.identity(self.header) or ""
-        return self.reading.id or "" if self.reading else ""
-
-    @property
-    def untouched(self) -> bool:
-        """Whether no person did anything to it since the program's last write, and nothing is missing."""
-        return self.reading is not None and self.reading.memory == self.memory and not self.reading.fills
-
-    @property
-    def body_hash(self) -> str:
-        return body_hash(self.header.body)
-
-    @property
-    def stem(self) -> str:
-        return places.stem_and_extension(self.path.rpartition("/")[2])[0]
-
-    @property
-    def shown(self) -> str:
-        """The text as a reader sees it, with `�` for bytes that are not UTF-8."""
-        return self.stored.data.decode("utf-8", "replace") if self.text is None else self.text
-
-    @property
-    def editable(self) -> str:
-        """The text, for an edit of it; refused when the bytes are not UTF-8."""
-        if self.text is None:
-            raise MalformedNote(
-                f"{self.path} is not UTF-8 text.",
-                hint="Save it as UTF-8 in an editor, then repeat the call.",
-                path=self.path,
-            )
-        return self.text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
-    """Write *data* at *path*: a new note where `before` is None, else in place of exactly that version."""
-
-    path: str
-    before: Stored | None
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """Take the note from *path* to *to* and leave *data* there."""
-
-    path: str
-    to: str
-    before: Stored
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
-    """Take exactly that version of the note away; it stays kept."""
-
-    path: str
-    before: Stored
-
-
-Edit = Put | Move | Remove
 
 
 class House:
@@ -577,47 +491,3 @@ class House:
                 outside=outside,
             )
         ]
-
-
-def body_hash(body: str) -> str:
-    """The hash by which a changed body is told, whatever its line ends and final newline."""
-    plain = body.replace("\r\n", "\n").strip()
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def machine_id(state_dir: Path | None) -> str:
-    """This machine's name in journals: kept in the user's state directory, made on first use."""
-    if state_dir is None:
-        return "local"
-    place = state_dir / "machine-id"
-    if known := _named_there(place):
-        return known
-    made = f"m{secrets.token_hex(6)}"
-    try:
-        files.make_folders(state_dir, 0o700)
-    except VaultError as error:
-        raise StorageFailed(
-            f"This machine's own folder {state_dir} cannot be made: {error.message}",
-            hint="Is VAULT_PALACE_STATE_DIR right?",
-            path=str(state_dir),
-        ) from error
-    staged = files.stage(place, made.encode("ascii"), 0o600)
-    try:
-        # Several agents start at once: whoever comes second takes the first one's name, since nobody else
-        # would ever recover what was begun under a name of their own.
-        files.put(staged, place, expect=None)
-    except Exists:
-        files.discard(staged)
-        if known := _named_there(place):
-            return known
-        files.write_state(place, made.encode("ascii"), durable=True)  # what is there is no name
-    return made
-
-
-def _named_there(place: Path) -> str:
-    """The machine's name in the file; empty for a damaged one, under which no journal can have been kept."""
-    try:
-        name = files.read_bytes(place).decode("ascii").strip()
-    except (VaultError, UnicodeDecodeError):
-        return ""
-    return name if can_name(name) else ""
