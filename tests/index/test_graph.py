@@ -229,3 +229,22 @@ def test_a_link_without_quotes_is_forgotten_with_its_note(cache: Cache, then: st
         cache.clear()
 
     assert Graph(cache).referrers_by_key(["b"]) == ()
+
+
+def test_where_one_note_s_links_lead_is_found_from_that_note(cache: Cache) -> None:
+    """And not by reading every link of the vault."""
+    cache.put(a_note(A, links=["b", "b.md", "gone"]))
+    cache.put(a_note(B, links=["a"]))
+    asked: list[str] = []
+    with cache._reader() as db:
+        db.set_trace_callback(asked.append)
+        reader = db
+
+    found = cache.targets(A)
+
+    reader.set_trace_callback(None)
+    (query,) = (text for text in asked if text.startswith("SELECT"))
+    with cache._reader() as db:
+        plan = [str(step[3]) for step in db.execute(f"EXPLAIN QUERY PLAN {query}")]
+    assert found == (B,)
+    assert plan[0].startswith("SEARCH source USING INDEX sqlite_autoindex_note_1 (path=?)")

@@ -81,8 +81,9 @@ def counted_links(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 def targets(db: sqlite3.Connection, source: str) -> tuple[str, ...]:
     """The files that the links of the note at *source* lead to, if it is a memory whose links count."""
     rows = db.execute(
-        f"SELECT DISTINCT link.target {FROM_LINKS} WHERE source.path = ? AND link.target IS NOT NULL"
-        f" AND {COUNTED}",
+        # From the one note to its links; the order of `FROM_LINKS` would have every link of the vault read.
+        "SELECT DISTINCT link.target FROM note AS source CROSS JOIN link ON link.note = source.id"
+        f" WHERE source.path = ? AND link.target IS NOT NULL AND {COUNTED}",
         (text_column(source),),
     )
     return tuple(text_of_column(path) for (path,) in rows)
