@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.services.conftest import Clock, OpenPalace
-from vault_palace.core.errors import MalformedNote
-from vault_palace.services import journalnote
+from vault_palace.services import deeds, journalnote
+from vault_palace.services.house import Put
 from vault_palace.services.journalnote import JOURNAL_NOTE, renew
 from vault_palace.services.palace import Palace
 
@@ -146,14 +146,47 @@ def test_it_gives_way_to_a_person_who_is_at_it(palace: Palace, vault: Path, cloc
     assert text(vault) == before
 
 
-def test_broken_markers_are_refused_and_left(palace: Palace, note: Note, vault: Path) -> None:
+def test_broken_markers_are_left_and_reported(palace: Palace, note: Note, vault: Path) -> None:
     palace.write("one", title="Pump")
     note(JOURNAL_NOTE, "%% palace:end %%\n")
 
-    with pytest.raises(MalformedNote):
-        renew(palace.house)
+    assert not renew(palace.house)
 
     assert text(vault) == "%% palace:end %%\n"
+    assert "broken_journal" in {problem.code for problem in palace.check()}
+
+
+@pytest.mark.parametrize("verb", ["edited", "created", "renamed", "copied"])
+def test_what_a_person_did_is_shown_as_theirs(palace: Palace, vault: Path, verb: str) -> None:
+    palace.write("one", title="Pump")
+    note = palace.house.look("01_Shallow/Pump.md")
+    deeds.put_on_record(palace.house, verb, "theirs", note=note)
+
+    renew(palace.house)
+
+    (row,) = [line for line in text(vault).splitlines() if "| theirs |" in line]
+    assert row.split(" | ")[1] == verb
+    assert row.split(" | ")[4] == "a person"
+
+
+def test_a_generated_note_is_none_that_an_operation_was_about(palace: Palace, vault: Path) -> None:
+    palace.write("one", title="Pump")
+    renew(palace.house)
+    house = palace.house
+    journal, pump = house.look(JOURNAL_NOTE), house.look("01_Shallow/Pump.md")
+    with house.locked():
+        both = [
+            Put(path=one.path, before=one.stored, data=one.stored.data + b"\n") for one in (journal, pump)
+        ]
+        house.perform("relink", both, why="after a rename")
+        fresh = house.look(JOURNAL_NOTE)
+        alone = Put(path=JOURNAL_NOTE, before=fresh.stored, data=fresh.stored.data + b"\n")
+        house.perform("relink", [alone], why="alone")
+
+    renew(house)
+
+    (row,) = [line for line in text(vault).splitlines() if "| relink |" in line]
+    assert row.split(" | ")[2:4] == ["[[Pump]]", "after a rename"]
 
 
 def test_what_is_to_be_left_out_is(palace: Palace, vault: Path) -> None:

@@ -17,6 +17,7 @@ from vault_palace.core.errors import MalformedNote
 from vault_palace.core.frontmatter import DELETE, Change, Header
 from vault_palace.core.headerlines import same
 from vault_palace.core.merge import merge_bodies, same_lines
+from vault_palace.core.model import DERIVED
 
 # What a move changes in the moved note; links are the mover's to keep true.
 PLACE = frozenset(
@@ -25,6 +26,8 @@ PLACE = frozenset(
         *("archived_on", "archived_reason", "archived_from", "decays_on", "rises_on", "rises_to"),
     }
 )
+# What a note is, whatever it says: an older version of it does not bring this back.
+STANDING = frozenset({*DERIVED, "archived_on", "archived_reason", "archived_from"})
 _IDENTITY = ("id", "created")  # filled in once, for good
 _CONTEXT = 2  # lines shown around each change
 
@@ -96,20 +99,41 @@ def reverted(
     body = there.body if only is not None else _body(was.body, made.body, there.body)
     if body is None:
         return Reverted(None, "the same lines were changed since")
-    head = _head(now, there)
-    if head == _head(after, made) and _is_all(was, made, only):
-        return Reverted(_head(before, was) + body)
-    if _head(before, was) == _head(after, made):
-        return Reverted(head + body)
+    top = head(now, there)
+    if top == head(after, made) and _is_all(was, made, only):
+        return Reverted(head(before, was) + body)
+    if head(before, was) == head(after, made):
+        return Reverted(top + body)
     for header in (was, made, there):
         if header.problem is not None:
             return Reverted(None, f"a header does not parse (line {header.problem.line})")
     changes, newer = _properties(was, made, there, only)
     try:
-        text = frontmatter.patch(head + body, changes, bare_dates=bare_dates)
+        text = frontmatter.patch(top + body, changes, bare_dates=bare_dates)
     except MalformedNote as error:
         return Reverted(None, error.message)
     return Reverted(text, newer=newer)
+
+
+def in_place(version: str, now: str, *, bare_dates: bool = True) -> Reverted:
+    """What *version* says, with the properties that the program derives as they are *now*.
+
+    Its header comes along as it was typed. One that does not parse is left out, and `newer` says so.
+    """
+    was, there = frontmatter.read(version), frontmatter.read(now)
+    if there.problem is not None:
+        return Reverted(version)
+    if was.problem is not None:
+        return Reverted(head(now, there) + was.body, newer=tuple(was.values) or ("all properties",))
+    changes = {
+        key: _of(there, key)
+        for key in (*was.values, *there.values)
+        if key in STANDING and not _alike(_of(was, key), _of(there, key))
+    }
+    try:
+        return Reverted(frontmatter.patch(version, changes, bare_dates=bare_dates))
+    except MalformedNote as error:
+        return Reverted(None, error.message)
 
 
 def _is_all(was: Header, made: Header, only: AbstractSet[str] | None) -> bool:
@@ -119,7 +143,8 @@ def _is_all(was: Header, made: Header, only: AbstractSet[str] | None) -> bool:
     return not fills and (only is None or changed <= only)
 
 
-def _head(text: str, header: Header) -> str:
+def head(text: str, header: Header) -> str:
+    """What of *text* stands above its body."""
     return text[: len(text) - len(header.body)]
 
 

@@ -213,13 +213,33 @@ class OperationAnswer(TypedDict):
     when: str  # in the vault's zone
     verb: str
     why: str
-    session: str
-    machine: str
+    who: str  # `a person`, or the session and its machine
+    session: str  # empty for what a person did
+    machine: str  # likewise
     path: str  # where the note was afterwards
     state: str  # done, undone, superseded, open, or `undone later`
+    before_version: str  # the version it found, empty when there was nothing; `undo --version` takes it
+    after_version: str
     before_kept: bool | None  # None: there was nothing
     after_kept: bool | None
     summary: str  # what changed, in lines; may be empty
+
+
+class VersionAnswer(TypedDict):
+    """A kept version that no operation shown names, such as one that a person saved."""
+
+    version: str
+    kept_on: str  # in the vault's zone
+    lines_added: int  # that it has and the note as it is now has not
+    lines_removed: int  # the other way round
+
+
+class VersionText(TypedDict):
+    path: str  # where the note is, or was last
+    id: str
+    version: str
+    kept_on: str
+    text: str
 
 
 class HistoryAnswer(TypedDict):
@@ -229,6 +249,9 @@ class HistoryAnswer(TypedDict):
     operations: list[OperationAnswer]  # newest first
     total: int
     silent: int  # operations of the program for itself, not shown
+    versions: list[VersionAnswer]  # newest first
+    versions_total: int
+    versions_alike: int  # more, that say the same as one shown or as the note
 
 
 class UndoneNote(TypedDict):

@@ -12,15 +12,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vault_palace.core import frontmatter, links, places
+from vault_palace.core import frontmatter, links, mapnote, places
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import NotFound, PathViolation, PolicyViolation, VaultError
 from vault_palace.core.model import MAP_NOTE, STATE
-from vault_palace.services import deeds, journalnote, mapping, quiet
+from vault_palace.services import deeds, generated, journalnote, mapping, quiet
 from vault_palace.services.answers import ForgetAnswer
 from vault_palace.services.generated import JOURNAL_NOTE
-from vault_palace.services.history import Subject, bytes_of, concerning, subject
+from vault_palace.services.history import Subject, concerning, subject
 from vault_palace.services.house import House, body_hash
+from vault_palace.services.kept import bytes_of
 from vault_palace.storage import files, forgotten
 from vault_palace.storage.records import Entry
 
@@ -68,7 +69,7 @@ def forget(house: House, note: str, *, confirm: bool = False) -> ForgetAnswer:
     house.writable()
     if not confirm:
         raise PolicyViolation(
-            "forget needs a confirmation: nothing brings the note back.",
+            "forget needs confirm: true, for nothing brings the note back.",
             hint="purge archives it; history shows what is kept of it.",
         )
     house.refresh(if_older=0)
@@ -179,7 +180,7 @@ def _drop_staged(house: House, erased: _Erased) -> None:
 def _drop_versions(house: House, entries: Iterable[Entry], erased: _Erased) -> int:
     """Every kept version of the note, and those of the generated notes in which it is named."""
     count = 0
-    generated = {
+    marks = {
         mark
         for entry in entries
         for step in entry.steps
@@ -191,7 +192,7 @@ def _drop_versions(house: House, entries: Iterable[Entry], erased: _Erased) -> i
         data = bytes_of(house, fingerprint)
         if data is None or erased.is_it(data):  # None: damaged, and of no use to anybody
             count += house.versions.forget(fingerprint)
-        elif fingerprint in generated and erased.said.search(data.decode("utf-8", "replace")):
+        elif fingerprint in marks and erased.said.search(data.decode("utf-8", "replace")):
             house.versions.forget(fingerprint)
     return count
 
@@ -248,7 +249,8 @@ def _left(house: House, erased: _Erased, linking: Sequence[str]) -> list[str]:
         )
         if path in linking or not (hit or (told and _is_copy(path))):
             continue
-        found.append(f"{path}: {_why(path)}")
+        why = _why_generated(house, path, data, erased) if path in GENERATED else _why(path)
+        found.append(f"{path}: {why}")
     return found + _other_caches(house, erased)
 
 
@@ -275,8 +277,6 @@ def _is_copy(path: str) -> bool:
 def _why(path: str) -> str:
     if path.startswith(f"{places.JOURNALS}/"):
         return "another machine's journal names it; run forget there as well"
-    if path in GENERATED:
-        return "a person is at work in it, or wrote of it outside the markers"
     if path.startswith(".trash/"):
         return "Obsidian's trash; empty it"
     if places.kind(path) == "conflict":
@@ -284,6 +284,23 @@ def _why(path: str) -> str:
     if path.startswith(".obsidian/"):
         return "Obsidian's own state"
     return "it names the note or its id; see to it yourself"
+
+
+def _why_generated(house: House, path: str, data: bytes, erased: _Erased) -> str:
+    """Why a generated note names the note even after it was to be made anew."""
+    found = generated.hindrance(house, path)
+    if found is not None:
+        return f"it cannot be made anew. {found.message}"
+    text = data.decode("utf-8", "replace")
+    outside = mapnote.with_block(text, "")
+    if erased.said.search(outside) or _holds(outside.encode("utf-8"), [*erased.paths, erased.id]):
+        return "a person wrote of it outside the markers; take that out yourself"
+    with contextlib.suppress(VaultError):
+        if quiet.attended(house, house.look(path), body=True):
+            return "a person is at work in it; it is made anew when they are done"
+    if path == MAP_NOTE:
+        return "it lists links of other notes that lead to it, and so nowhere; it follows when those are gone"
+    return "it could not be made anew now; the keeper does it"
 
 
 def _everything(house: House) -> Iterator[tuple[str, bytes]]:

@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from vault_palace.core import names
 from vault_palace.core import undo as undoing
 from vault_palace.core.errors import InvalidArguments, NotFound, PathViolation, VaultError
-from vault_palace.services import arguments, finding
-from vault_palace.services.answers import HistoryAnswer, OperationAnswer
+from vault_palace.services import arguments, finding, kept
+from vault_palace.services.answers import HistoryAnswer, OperationAnswer, VersionAnswer, VersionText
 from vault_palace.services.house import House
+from vault_palace.services.kept import Kept
 from vault_palace.storage.records import Entry, Trace
 from vault_palace.storage.vault import Stored
 
 # What the program does for itself: told only when everything is asked for.
 SILENT = frozenset({"touch", "settle", "keep", "seen", "map", "index"})
-SHOWN = 20  # operations of a history, when no limit is given
+# What people did, as the keeper noticed it: whose session and machine that was says nothing of them.
+DEEDS = frozenset({"edited", "created", "renamed", "deleted", "copied"})
+PERSON = "a person"
+SHOWN = 20  # operations and versions of a history, when no limit is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,9 @@ class Happened:
 def history(house: House, note: str, *, limit: int | None = None, everything: bool = False) -> HistoryAnswer:
     """The newest *limit* operations on *note*: a path, an id or a title, also of a note that is gone.
 
-    What the program wrote for itself (uses, settling, upkeep) is only counted, unless *everything* is asked.
+    Its kept versions that none of them names follow, as many again: a person saved them, or they are older.
+    What the program wrote for itself (uses, settling, upkeep) is only counted, unless *everything* is asked,
+    and so are versions that say nothing else than one shown.
     """
     limit = SHOWN if limit is None else limit
     if isinstance(limit, bool) or limit < 1:
@@ -64,35 +71,106 @@ def history(house: House, note: str, *, limit: int | None = None, everything: bo
         with suppress(VaultError):
             now = house.vault.read(it.path)
     undone = undoing.cancelled(entries)
+    shown = told[:limit]
+    versions, alike = _unnamed(house, it, found, shown, now, everything=everything)
+    text = _text(now.data if now is not None else None)
     return HistoryAnswer(
         path=it.path,
         id=it.id,
         exists=it.exists,
-        operations=[_told(house, one, now, undone) for one in told[:limit]],
+        operations=[_told(house, one, now, undone) for one in shown],
         total=len(told),
         silent=len(found) - len(told),
+        versions=[_version(house, one, text) for one in versions[:limit]],
+        versions_total=len(versions),
+        versions_alike=alike,
     )
+
+
+def version(house: House, note: str, version: str) -> VersionText:
+    """The text of one kept version of *note*: to look at before it is put back."""
+    arguments.plain(version=version)
+    entries = house.journal.entries()
+    it = subject(house, note, entries)
+    one = kept.chosen(kept_of(house, it, entries), version, it.path)
+    return VersionText(
+        path=it.path, id=it.id, version=one.name, kept_on=_kept_on(house, one), text=_text(one.data)
+    )
+
+
+def kept_of(house: House, it: Subject, entries: Sequence[Entry]) -> Iterator[Kept]:
+    """Every kept version of the note, newest first."""
+    return kept.of_note(house, it.id, _marks(concerning(entries, it)))
+
+
+def _marks(found: Iterable[Happened]) -> set[str]:
+    traces = [one.trace for one in found if one.trace is not None]
+    return {mark for trace in traces for mark in (trace.before, trace.after) if mark is not None}
+
+
+def _unnamed(
+    house: House,
+    it: Subject,
+    found: Sequence[Happened],
+    shown: Sequence[Happened],
+    now: Stored | None,
+    *,
+    everything: bool,
+) -> tuple[list[Kept], int]:
+    """The kept versions that *shown* does not name, newest first; how many more say the same as others."""
+    named = _marks(shown) | ({now.fingerprint} if now is not None else set())
+    versions = list(kept.of_note(house, it.id, _marks(found)))
+    unnamed = [one for one in versions if one.fingerprint not in named]
+    if everything:
+        return unnamed, 0
+    said = {kept.said(house, it.path, one.data) for one in versions if one.fingerprint in named}
+    if now is not None:
+        said.add(kept.said(house, it.path, now.data))
+    told: list[Kept] = []
+    for one in unnamed:
+        words = kept.said(house, it.path, one.data)
+        if words not in said:
+            said.add(words)
+            told.append(one)
+    return told, len(unnamed) - len(told)
+
+
+def _version(house: House, one: Kept, now: str) -> VersionAnswer:
+    added, removed = undoing.changed_lines(now, _text(one.data))
+    return VersionAnswer(
+        version=one.name, kept_on=_kept_on(house, one), lines_added=added, lines_removed=removed
+    )
+
+
+def _kept_on(house: House, one: Kept) -> str:
+    wall = house.policy().wall(datetime.fromtimestamp(one.at, UTC))
+    return wall.isoformat(sep=" ", timespec="seconds")
 
 
 def _told(house: House, one: Happened, now: Stored | None, undone: set[str]) -> OperationAnswer:
     entry, trace = one.entry, one.trace
     before, after = (trace.before, trace.after) if trace is not None else (None, None)
-    old, new = (None if mark is None else bytes_of(house, mark, now) for mark in (before, after))
+    old, new = (None if mark is None else kept.bytes_of(house, mark, now) for mark in (before, after))
     summary = ""
     if trace is not None and (old is not None or before is None) and (new is not None or after is None):
         changed = undoing.changed_lines(_text(old), _text(new))
         summary = str(changed) if any(changed) else ""
     if trace is not None and trace.kind == "move":
         summary = f"from {trace.path}" + (f", {summary}" if summary else "")
+    by_a_person = entry.verb in DEEDS
+    session, machine = ("", "") if by_a_person else (entry.session, entry.machine)
     return OperationAnswer(
         op=entry.op,
         when=house.policy().wall(entry.at).isoformat(sep=" ", timespec="seconds"),
         verb=entry.verb,
         why=entry.why,
-        session=entry.session,
-        machine=entry.machine,
+        who=PERSON if by_a_person else " on ".join(filter(None, (session, machine))),
+        session=session,
+        machine=machine,
         path=one.path,
         state="undone later" if entry.op in undone else entry.state,
+        before_version=kept.name(before),
+        after_version=kept.name(after),
         before_kept=None if before is None else old is not None,
         after_kept=None if after is None else new is not None,
         summary=summary,
@@ -101,15 +179,6 @@ def _told(house: House, one: Happened, now: Stored | None, undone: set[str]) -> 
 
 def _text(data: bytes | None) -> str:
     return "" if data is None else data.decode("utf-8", "replace")
-
-
-def bytes_of(house: House, fingerprint: str, now: Stored | None = None) -> bytes | None:
-    """The bytes of that fingerprint: the note's own, or a kept version; None when there are none."""
-    if now is not None and now.fingerprint == fingerprint:
-        return now.data
-    with suppress(VaultError):
-        return house.versions.get(fingerprint)
-    return None
 
 
 # -- which note, and what happened to it --------------------------------------------------------------------

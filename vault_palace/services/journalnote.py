@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator
 
 from vault_palace.core import journalnote, links, mapnote, names, places
 from vault_palace.core.errors import LockTimeout, NoteChanged, NotFound, VaultError
-from vault_palace.core.model import POLICY_NOTE
+from vault_palace.core.model import MAP_NOTE, POLICY_NOTE
 from vault_palace.services import generated, quiet
 from vault_palace.services.generated import JOURNAL_NOTE
-from vault_palace.services.history import SILENT
+from vault_palace.services.history import DEEDS, PERSON, SILENT
 from vault_palace.services.house import House, Put
 from vault_palace.storage.records import Entry
 
 _OPENING = (
     "# Journal\n\nWhat was done in this vault lately, by agents, people and ageing. Your own lines stay.\n"
 )
+_GENERATED = (MAP_NOTE, JOURNAL_NOTE)
 _PATIENCE = 1.0  # seconds for the lock: it is made again soon enough
 
 
@@ -62,10 +63,10 @@ def _is_shown(entry: Entry) -> bool:
 
 
 def _paths(entry: Entry) -> Iterator[str]:
-    """The notes that an operation was about, the one it was made for first."""
+    """The notes that an operation was about, the one it was made for first; generated ones are nobody's."""
     moves = [step for step in entry.steps if step.kind == "move"]
     paths = [step.to or step.path for step in (*moves, *entry.steps)] or [fact.path for fact in entry.notes]
-    yield from dict.fromkeys(path for path in paths if path)
+    yield from dict.fromkeys(path for path in paths if path and path not in _GENERATED)
 
 
 def _is_there(house: House, path: str) -> bool:
@@ -92,6 +93,6 @@ def _line(house: House, entry: Entry) -> journalnote.Line:
         name=places.stem_and_extension(path.rpartition("/")[2])[0],
         others=len(others),
         why=entry.why,
-        session=entry.session,
+        session=PERSON if entry.verb in DEEDS else entry.session,
         op=entry.op,
     )

@@ -39,6 +39,7 @@ from vault_palace.services.answers import (
     SearchAnswer,
     StatusAnswer,
     UndoAnswer,
+    VersionText,
     WriteAnswer,
 )
 from vault_palace.services.house import House, Limits, PalaceSettings
@@ -202,15 +203,19 @@ class Palace:
     def history(self, note: str, *, limit: int | None = None, everything: bool = False) -> HistoryAnswer:
         return history.history(self.house, note, limit=limit, everything=everything)
 
+    def version(self, note: str, version: str) -> VersionText:
+        return history.version(self.house, note, version)
+
     def undo(
         self,
         what: str | None = None,
         *,
         session: str | None = None,
+        version: str | None = None,
         preview: bool = False,
         confirm: bool = False,
     ) -> UndoAnswer:
-        return undo.undo(self.house, what, session=session, preview=preview, confirm=confirm)
+        return undo.undo(self.house, what, session=session, version=version, preview=preview, confirm=confirm)
 
     def forget(self, note: str, *, confirm: bool = False) -> ForgetAnswer:
         return forget.forget(self.house, note, confirm=confirm)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from vault_palace.core import undo as undoing
 from vault_palace.core.errors import Busy, Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
-from vault_palace.services import arguments, quiet, relocate
+from vault_palace.services import arguments, kept, quiet, relocate
 from vault_palace.services.answers import UndoAnswer, UndoneAnswer
-from vault_palace.services.history import SILENT, Subject, concerning, subject
+from vault_palace.services.history import SILENT, Subject, concerning, kept_of, subject
 from vault_palace.services.house import REDO, House
-from vault_palace.services.undoplan import DELETED, Plan, Target, View, planned, where
+from vault_palace.services.undoplan import DELETED, EDITED, VERSION, Plan, Target, View, planned, where
 from vault_palace.storage.records import Entry
 
 # What an undo by note passes over, besides the silent ones: it follows from other notes, or is an undo.
@@ -22,7 +22,6 @@ _PASSED = SILENT | {"relink", "undo"}
 _SHORTEST = 6  # characters of an operation's id that are enough, when no other begins with them
 
 _DEEDS = {
-    "edited": "A person wrote that; their versions are kept: see its history.",
     "created": "A person made that note; delete it in Obsidian.",
     "renamed": "A person put it there; move_file takes it back.",
     "copied": "A person made that copy; delete it in Obsidian.",
@@ -34,27 +33,38 @@ def undo(
     what: str | None = None,
     *,
     session: str | None = None,
+    version: str | None = None,
     preview: bool = False,
     confirm: bool = False,
 ) -> UndoAnswer:
     """Take back an operation (*what*: its id), the newest on a note (path, id or title), or all of a session.
 
+    With *version* the note that *what* names gets the text of that kept version: what a person says in it,
+    and the properties that they give; what the program derives stays. A note that is gone comes back.
+
     A *preview* writes nothing and answers what would change, line by line. Otherwise *confirm* is needed
     where Policy says so. A note where something newer stands in the way is refused; the others are done.
     """
-    arguments.plain(what=what, session=session)
+    arguments.plain(what=what, session=session, version=version)
     if (what is None) == (session is None) or not (what or session or "").strip():
         raise InvalidArguments(
             "Say what to undo.",
             hint="An operation's id, a note, or --session with its name.",
             argument="what",
         )
+    if version is not None and what is None:
+        raise InvalidArguments("A version is one note's.", hint="Name the note.", argument="version")
     if not preview:
         house.writable()
         house.destructive("undo", confirm)
     house.refresh(if_older=0)
     entries = house.journal.entries()
-    targets = _of_session(entries, session) if session is not None else [_meant(house, entries, what or "")]
+    if session is not None:
+        targets = _of_session(entries, session)
+    elif version is not None:
+        targets = [_version(house, entries, what or "", version)]
+    else:
+        targets = [_meant(house, entries, what or "")]
     done = []
     view = View(house)
     for target in targets:
@@ -110,8 +120,7 @@ def _undone(house: House, entries: Sequence[Entry], target: Target, *, alone: bo
                     plan = planned(View(house), entries, target)
                     done = ""
                     if plan.edits:
-                        why = undoing.because(target.op, target.why or target.verb)
-                        done = house.perform("undo", plan.edits, why=why)
+                        done = house.perform("undo", plan.edits, why=target.because)
                 return _answer(target, plan, done)
             except NoteChanged:
                 continue
@@ -147,6 +156,12 @@ def _of_session(entries: Sequence[Entry], session: str) -> list[Target]:
     return found
 
 
+def _version(house: House, entries: Sequence[Entry], what: str, version: str) -> Target:
+    it = subject(house, what, entries)
+    one = kept.chosen(kept_of(house, it, entries), version, it.path)
+    return Target(one.name, VERSION, "", note=it, version=one)
+
+
 def _meant(house: House, entries: Sequence[Entry], what: str) -> Target:
     """The operation of that id, else the newest of the note that *what* names."""
     name = what.strip()
@@ -162,6 +177,8 @@ def _meant(house: House, entries: Sequence[Entry], what: str) -> Target:
 
 def _by_id(entry: Entry) -> Target:
     if entry.steps:
+        return _of(entry)
+    if entry.verb == EDITED and entry.notes:
         return _of(entry)
     if entry.verb == DELETED and entry.notes:
         it = Subject(entry.notes[0].id, entry.notes[0].path, False)

@@ -6,35 +6,50 @@ with the reason, note by note, and the others go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from vault_palace.core import frontmatter, names, places, rules
 from vault_palace.core import memory as memories
-from vault_palace.core import names, places
 from vault_palace.core import undo as undoing
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import Busy, Conflict, NoteChanged, NotFound, VaultError
-from vault_palace.services import finding, relocate
+from vault_palace.core.model import Layer, Memory, Value
+from vault_palace.services import finding, kept, personedit, relocate
 from vault_palace.services.answers import UndoneNote, UndoRefusal
-from vault_palace.services.history import Subject, bytes_of, concerning, id_at
+from vault_palace.services.history import Subject, concerning, id_at
 from vault_palace.services.house import Edit, House, Move, Note, Put, Remove
+from vault_palace.services.kept import Kept, bytes_of
 from vault_palace.storage import files
 from vault_palace.storage.records import Entry, Trace
 from vault_palace.storage.vault import Stored
 
-DELETED = "deleted"  # the verb of a person's deed
+DELETED, EDITED = "deleted", "edited"  # verbs of a person's deeds
+VERSION = "version"  # what is done is no undoing of an operation: a kept version is put back
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be undone: an operation, or (no steps in it) a deletion by a person, of that note."""
+    """What is to be undone: an operation, or (no steps in it) a deletion by a person, of that note.
+
+    With `version` it is that text which the note gets, whatever was done since.
+    """
 
     op: str
     verb: str
     why: str
     entry: Entry | None = None
     deleted: Subject | None = None
+    note: Subject | None = None
+    version: Kept | None = None
+
+    @property
+    def because(self) -> str:
+        """Why it is done, for the journal."""
+        if self.version is not None:
+            return f"version {self.version.name} put back"
+        return undoing.because(self.op, self.why or self.verb)
 
 
 @dataclass(slots=True)
@@ -90,8 +105,9 @@ class View:
 
 
 def where(target: Target) -> str:
-    if target.deleted is not None:
-        return target.deleted.path
+    it = target.deleted or target.note
+    if it is not None:
+        return it.path
     steps = target.entry.steps if target.entry is not None else ()
     return (steps[0].to or steps[0].path) if steps else ""
 
@@ -101,8 +117,14 @@ def planned(view: View, entries: Sequence[Entry], target: Target) -> Plan:
     if target.deleted is not None:
         _bring_back_deleted(view, entries, target.deleted, plan)
         return plan
+    if target.note is not None and target.version is not None:
+        _put_version(view, target.note, target.version, plan)
+        return plan
     entry = target.entry
     assert entry is not None
+    if not entry.steps:
+        _take_back_edits(view, entries, entry, plan)
+        return plan
     if entry.state in ("undone", "superseded"):
         plan.refuse(where(target), "It was never done, or only in part; its note is as a person left it.")
         return plan
@@ -204,11 +226,10 @@ def _newer(found: undoing.Reverted) -> str:
 
 def _put_back(view: View, entry: Entry, trace: Trace, note: Note, plan: Plan) -> None:
     """A note that the operation changed gets its former words and values back."""
-    house = view.house
     old, new = _versions(view, entry, trace, note)
     assert old is not None
     assert new is not None
-    found = _without(house, note, old, new)
+    found = _without(view.house, note, old, new)
     data = old if found is None else (found.text or "").encode("utf-8")
     if found is not None and found.text is None:
         how = "undo what was done since first, or change the note by hand"
@@ -219,6 +240,105 @@ def _put_back(view: View, entry: Entry, trace: Trace, note: Note, plan: Plan) ->
         newer = "" if found is None else _newer(found)
         plan.edits.append(Put(path=note.path, before=note.stored, data=data))
         _told(plan, "changed back", note.path, note.stored.data, data, newer=newer)
+
+
+def _take_back_edits(view: View, entries: Sequence[Entry], deed: Entry, plan: Plan) -> None:
+    """The notes that a person edited get their former words back, and the values that a person gives."""
+    house = view.house
+    for fact in deed.notes:
+        note = _now(view, entries, replace(deed, notes=(fact,)), Trace(kind="put", path=fact.path))
+        if note is None:
+            plan.refuse(fact.path, "It is gone; undo with its name brings a deleted note back.")
+            continue
+        edit = personedit.of(house, entries, deed, fact)
+        see = f"vault-palace history {note.path!r} lists what is kept; undo with --version puts one back"
+        if edit is None:
+            plan.refuse(note.path, f"What that edit changed cannot be told any more. {see}.")
+            continue
+        found = _without(house, note, edit.before.encode("utf-8"), edit.after.encode("utf-8"))
+        if found is None or found.text is None:
+            plan.refuse(note.path, f"Left as it is, for {found.why if found else 'it is not text'}. {see}.")
+            continue
+        data = _judged(house, note, found.text).encode("utf-8")
+        if found.text == note.text or data == note.stored.data:
+            plan.refuse(note.path, f"Nothing of it is left to take back. {see}.")
+            continue
+        newer = _newer(found)
+        if not edit.whole:
+            newer = "; ".join(
+                filter(None, (newer, "its properties, which that edit may have changed, are left"))
+            )
+        plan.edits.append(Put(path=note.path, before=note.stored, data=data))
+        _told(plan, "changed back", note.path, note.stored.data, data, newer=newer)
+
+
+def _put_version(view: View, it: Subject, version: Kept, plan: Plan) -> None:
+    """The note gets the text of *version*; one that is gone comes back with it."""
+    found = view.with_id(it.id) if it.id else [note for note in (view.at(it.path),) if note is not None]
+    if len(found) > 1:
+        paths = ", ".join(note.path for note in found)
+        raise Conflict(f"Several notes have its id: {paths}.", hint="Give the copies ids of their own.")
+    if not found:
+        _return(view, it.id, it.path if places.is_note(it.path) else f"{it.path}.md", version.data, plan)
+        return
+    (note,) = found
+    data, newer = _as_version(view.house, note, version.data)
+    if data == note.stored.data:
+        plan.refuse(note.path, "It says that already.")
+        return
+    plan.edits.append(Put(path=note.path, before=note.stored, data=data))
+    _told(plan, "put back", note.path, note.stored.data, data, newer=newer)
+
+
+def _as_version(house: House, note: Note, version: bytes) -> tuple[bytes, str]:
+    """The bytes of *note* with the text of *version*, and what of that is left out, in words."""
+    if note.kind not in ("memory", "archived") or note.text is None or not _is_text(version):
+        return version, ""
+    old = version.decode("utf-8")
+    text = note.text
+    if note.kind == "memory" and note.header.problem is None:
+        text = house.kept_up(note, text)
+    found = undoing.in_place(old, text, bare_dates=house.bare_dates())
+    if found.text is None:
+        raise Conflict(f"That version cannot be put back: {found.why}.", path=note.path)
+    if found.newer:
+        return found.text.encode("utf-8"), "its properties do not parse; those of now are left"
+    return _judged(house, note, found.text, since=old).encode("utf-8"), ""
+
+
+def _judged(house: House, note: Note, text: str, *, since: str = "") -> str:
+    """*text*, about to be written into *note*, with the forecast that its density, pin and lifetime make.
+
+    The lifetime that was the default of another layer, in *since*, becomes that of the layer of now.
+    """
+    if note.kind != "memory" or note.memory is None or note.header.problem is not None:
+        return text
+    data = text.encode("utf-8")
+    fresh = house.understand(
+        note.path, Stored(data, files.fingerprint(data), note.stored.mark), lambda memory, *_: memory
+    )
+    if fresh.memory is None or fresh.header.problem is not None:
+        return text
+    now, policy, wanted = house.now(), house.policy(), fresh.memory
+    lifetime = _lifetime(house, wanted, since)
+    after: Memory = note.memory
+    if (after.pinned, after.decay_days) != (wanted.pinned, lifetime):
+        after = rules.settle(after, now, policy)  # the days before count as they were
+    if after.pinned and not wanted.pinned:
+        after = rules.unpin(after, now, policy)
+    after = replace(after, density=wanted.density, pinned=wanted.pinned, decay_days=lifetime)
+    rated = fresh.header.values.get("rated_on")
+    extra: dict[str, Value] = {} if rated is None else {"rated_on": rated}
+    return house.with_memory(fresh, text, after, extra)
+
+
+def _lifetime(house: House, wanted: Memory, since: str) -> float | None:
+    word = frontmatter.read(since).values.get("layer") if since else None
+    layer = next((known for known in Layer if known == word), None)
+    policy = house.policy()
+    if layer is None or layer is wanted.layer or wanted.decay_days != policy.lifetime(layer):
+        return wanted.decay_days
+    return policy.lifetime(wanted.layer)
 
 
 def _without(
@@ -340,22 +460,14 @@ def _newest_kept(house: House, entries: Sequence[Entry], it: Subject) -> bytes |
     rank = {body: number for number, body in reversed(list(enumerate(bodies)))}
     best: tuple[int, int] | None = None
     found: bytes | None = None
-    for age, data in enumerate(_kept_of(house, it.id)):
-        (fact,) = house.note_facts(it.path, data)
-        standing = (rank.get(fact.body, len(bodies)), age)
+    for age, one in enumerate(kept.of_note(house, it.id)):
+        facts = house.note_facts(it.path, one.data)
+        if not facts:
+            continue  # not to be read as a note now, so not what to begin with
+        standing = (rank.get(facts[0].body, len(bodies)), age)
         if best is None or standing < best:
-            best, found = standing, data
+            best, found = standing, one.data
     if found is not None:
         return found
     marks = (mark for one in happened if one.trace for mark in (one.trace.after, one.trace.before) if mark)
     return next((data for data in (bytes_of(house, mark) for mark in marks) if data is not None), None)
-
-
-def _kept_of(house: House, id: str) -> Iterator[bytes]:
-    """The kept versions of the note with this id, newest first."""
-    if id:
-        for fingerprint in house.versions.holding(id.encode("utf-8")):
-            data = bytes_of(house, fingerprint)
-            facts = house.note_facts("01_Shallow/x.md", data) if data is not None else []
-            if data is not None and facts and facts[0].id == id:
-                yield data

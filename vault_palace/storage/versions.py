@@ -76,6 +76,13 @@ class Versions:
         """Whether a version of that fingerprint is kept, without reading it."""
         return os.path.lexists(self._place(fingerprint))
 
+    def kept_at(self, fingerprint: str) -> float | None:
+        """When a version was kept or needed last, in the file's seconds; None when it is not kept."""
+        try:
+            return os.lstat(self._place(fingerprint)).st_mtime
+        except OSError:
+            return None
+
     def has(self, fingerprint: str) -> bool:
         """Whether these bytes can be brought back, whole."""
         try:

@@ -13,6 +13,7 @@ from vault_palace.services.answers import (
     OperationAnswer,
     UndoAnswer,
     UndoneAnswer,
+    VersionAnswer,
 )
 from vault_palace.surfaces.cli import app as commands
 from vault_palace.surfaces.cli.render import FAINT, GOOD, STRONG, WARN
@@ -24,16 +25,34 @@ _COLOURS = {"+": GOOD, "-": "red", "@": FAINT}
 @commands.app.command()
 def history(
     note: Annotated[str, typer.Argument(help="Its path, id or title; a note that is gone as well.")],
-    limit: Annotated[int | None, typer.Option("--limit", help="How many operations; else 20.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="How many operations, and how many versions; else 20.")
+    ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what the program wrote for itself: uses, settling, upkeep.")
+        bool,
+        typer.Option(
+            "--all", help="Also what the program wrote for itself, and versions that say nothing else."
+        ),
     ] = False,
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="V", help="Print the text of this version instead.")
+    ] = None,
     vault: commands.Vault = None,
     as_json: commands.Json = False,
 ) -> int:
-    """Show what was done to a note, newest first: when, by whom, why, and whether it can be taken back."""
+    """Show what was done to a note, newest first: when, by whom, why, and whether it can be taken back.
+
+    The versions that were kept besides, such as those that you saved, come below.
+    """
     screen = Screen.open(as_json=as_json)
     with commands.opened(vault) as palace:
+        if version is not None:
+            found = palace.version(note, version)
+            if as_json:
+                screen.show(found, [])
+            else:
+                screen.raw(found["text"])
+            return 0
         answer = palace.history(note, limit=limit, everything=everything)
     screen.show(answer, past(answer))
     return 0
@@ -50,6 +69,12 @@ def undo(
     session: Annotated[
         str | None, typer.Option("--session", help="All that this session did, newest first.")
     ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            "--version", metavar="V", help="Put this kept version of the note back; see history for its name."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
     ] = False,
@@ -57,7 +82,9 @@ def undo(
     vault: commands.Vault = None,
     as_json: commands.Json = False,
 ) -> int:
-    """Take back an operation, the newest on a note, or a session. Ends with 1 when some of it was refused.
+    """Take back an operation, the newest on a note, or a session; or put a kept version of a note back.
+
+    Ends with 1 when some of it was refused.
 
     Nothing newer is overwritten: what changed since is merged or left. An undo can be undone by its own id.
     On a terminal the changes are shown first and you are asked.
@@ -65,14 +92,14 @@ def undo(
     screen = Screen.open(as_json=as_json)
     with commands.opened(vault) as palace:
         if not dry_run and not confirm and screen.can_ask:
-            plan = palace.undo(what, session=session, preview=True)
+            plan = palace.undo(what, session=session, version=version, preview=True)
             if not plan["changed"]:
                 screen.show(plan, undone(plan))
                 return commands.LEFT_FOR_A_PERSON
             confirm = screen.ask("Do this now?", undone(plan))
             if not confirm:
                 return commands.declined()
-        answer = palace.undo(what, session=session, preview=dry_run, confirm=confirm)
+        answer = palace.undo(what, session=session, version=version, preview=dry_run, confirm=confirm)
     screen.show(answer, undone(answer))
     return commands.LEFT_FOR_A_PERSON if answer["refused"] else 0
 
@@ -104,31 +131,53 @@ def forget(
 
 
 def past(answer: HistoryAnswer) -> list[Block]:
-    """A note's operations as a table, newest first."""
+    """A note's operations as a table, newest first, and below it the versions that none of them names."""
     gone = "" if answer["exists"] else " (not in the vault now)"
     said: list[Block] = [Says(f"{answer['path']}{gone}", STRONG)]
     if answer["id"]:
         said.append(Says(f"id {answer['id']}", FAINT))
-    if not answer["operations"]:
-        return [*said, Says("The journals tell of nothing that was done to it.")]
-    rows = tuple(_row(one) for one in answer["operations"])
-    said.append(Table(("operation", "when", "what", "why", "who", "note", "changed", "kept"), rows))
+    if answer["operations"]:
+        rows = tuple(_row(one) for one in answer["operations"])
+        said.append(Table(("operation", "when", "what", "why", "who", "note", "changed", "versions"), rows))
+    else:
+        said.append(Says("The journals tell of nothing that was done to it."))
     more = answer["total"] - len(answer["operations"])
     if more:
         said.append(Says(f"{more} older ones: --limit {answer['total']}", FAINT))
     if answer["silent"]:
         said.append(Says(f"{answer['silent']} uses and upkeep not shown: --all", FAINT))
-    return said
+    return said + _versions(answer)
 
 
 def _row(one: OperationAnswer) -> tuple[str, ...]:
     verb = one["verb"] if one["state"] == "done" else f"{one['verb']} ({one['state']})"
-    who = " on ".join(filter(None, (one["session"], one["machine"])))
-    kept = [
-        name for name, is_kept in (("before", one["before_kept"]), ("after", one["after_kept"])) if is_kept
-    ]
-    words = ", ".join(kept) or "–"
-    return one["op"], one["when"], verb, one["why"], who, one["path"], one["summary"], words
+    sides = (
+        ("before", one["before_version"], one["before_kept"]),
+        ("after", one["after_version"], one["after_kept"]),
+    )
+    words = ", ".join(f"{side} {name}" for side, name, is_kept in sides if is_kept) or "–"
+    return one["op"], one["when"], verb, one["why"], one["who"], one["path"], one["summary"], words
+
+
+def _versions(answer: HistoryAnswer) -> list[Block]:
+    """The versions that no operation names; a person puts one back, or looks at it first."""
+    said: list[Block] = []
+    if answer["versions"]:
+        rows = tuple(_version(one) for one in answer["versions"])
+        said.append(Table(("version", "kept on", "against the note now"), rows, "Versions kept besides"))
+        said.append(Says("Look at one: history NOTE --version V. Put it back: undo NOTE --version V.", FAINT))
+    more = answer["versions_total"] - len(answer["versions"])
+    if more:
+        said.append(Says(f"{more} more versions: --limit {answer['versions_total']}", FAINT))
+    if answer["versions_alike"]:
+        said.append(
+            Says(f"{answer['versions_alike']} versions that say nothing else not shown: --all", FAINT)
+        )
+    return said
+
+
+def _version(one: VersionAnswer) -> tuple[str, ...]:
+    return one["version"], one["kept_on"], f"lines +{one['lines_added']} −{one['lines_removed']}"
 
 
 def undone(answer: UndoAnswer) -> list[Block]:
@@ -144,7 +193,11 @@ def undone(answer: UndoAnswer) -> list[Block]:
 
 
 def _undone(one: UndoneAnswer, *, preview: bool) -> list[Block]:
-    said: list[Block] = [Says(f"{'Would undo' if preview else 'Undo of'} {one['verb']} {one['op']}", STRONG)]
+    if one["verb"] == "version":
+        title = f"{'Would put back' if preview else 'Put back'} version {one['op']}"
+    else:
+        title = f"{'Would undo' if preview else 'Undo of'} {one['verb']} {one['op']}"
+    said: list[Block] = [Says(title, STRONG)]
     if one["why"]:
         said.append(Says(f"  {one['why']}", FAINT))
     for note in one["notes"]:

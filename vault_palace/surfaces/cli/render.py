@@ -25,7 +25,7 @@ from vault_palace.services.answers import (
     StatusAnswer,
     WriteAnswer,
 )
-from vault_palace.surfaces.cli.screen import Block, Says, Table
+from vault_palace.surfaces.cli.screen import Block, Says, Table, in_options
 
 STRONG, FAINT, GOOD, WARN = "bold", "dim", "green", "yellow"
 
@@ -135,7 +135,7 @@ def metabolized(answer: MetabolizeAnswer) -> list[Block]:
         rows = tuple((skip["path"], skip["reason"]) for skip in answer["skipped"])
         said.append(Table(("note", "reason"), rows, "Skipped, taken next time"))
     if answer["note"]:
-        said.append(Says(answer["note"], FAINT))
+        said.append(Says(in_options(answer["note"]), FAINT))
     if answer["cancelled"]:
         said.append(Says("Stopped between two notes; what is listed was done.", WARN))
     return said

@@ -32,6 +32,8 @@ Progress = Callable[[int, int, str], None]
 # A note is other people's text: nothing in it may move the cursor, rename the window or ring the bell.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+_SWITCHES = re.compile(r"\b(confirm|force): true\b")
+
 
 @dataclass(frozen=True, slots=True)
 class Says:
@@ -159,11 +161,17 @@ def make_safe(*streams: TextIO) -> None:
 def refuse(error: VaultError, *, as_json: bool, code: str = "") -> None:
     """Say an expected error: code, sentence and next step; for a program the facts too."""
     code = code or error.code
+    message, hint = in_options(error.message), in_options(error.hint)
     if as_json:
-        said = {"code": code, "message": error.message, "hint": error.hint, "facts": error.facts}
+        said = {"code": code, "message": message, "hint": hint, "facts": error.facts}
         put(sys.stdout, to_json({"error": said}, sys.stdout))
         return
-    complain(code, error.message, error.hint)
+    complain(code, message, hint)
+
+
+def in_options(words: str) -> str:
+    """*words* of the palace, which names arguments as a tool's caller gives them, for the command line."""
+    return _SWITCHES.sub(r"--\1", words)
 
 
 def complain(code: str, message: str, hint: str = "") -> None:
