@@ -64,6 +64,13 @@ class Resolver:
             if len(same) == 1:
                 self._names[name] = same[0]
 
+    def with_files(self, paths: Iterable[str]) -> Resolver:
+        """A resolver for the vault as it would be with these files besides."""
+        other = self.after({})
+        for path in paths:
+            other.add(path)
+        return other
+
     def after(self, moves: Mapping[str, str]) -> Resolver:
         """A resolver for the vault as it will be once each old path of *moves* has its new one."""
         other = Resolver()

@@ -24,6 +24,7 @@ from vault_palace.core.errors import (
     PathViolation,
     PolicyViolation,
     RateLimited,
+    VaultError,
 )
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
@@ -456,6 +457,13 @@ class House:
         self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move | Remove)])
         return operation.id
 
+    def _is_at(self, id: str, path: str) -> bool:
+        """Whether the note at *path* has this id, as it is on disk."""
+        try:
+            return memories.identity(frontmatter.read(self.vault.read(path).data.decode("utf-8"))) == id
+        except (VaultError, UnicodeDecodeError):
+            return False
+
     def note_facts(self, path: str, data: bytes, came_from: str = "") -> list[NoteFact]:
         """What the journal is to know of the note *data* at *path*; nothing of a note without an id.
 
@@ -475,6 +483,8 @@ class House:
         pinned = memories.means_pinned(header.values.get("pinned"))
         density = memories.density_of(header)
         last = self.journal.last_known(known)
+        if last is not None and last.path not in ("", path, came_from) and self._is_at(known, last.path):
+            return []  # a copy that still has the id of the other one: nothing of it is that one's
         seen = [self.outside.get(place) for place in {path, came_from}]
         seen.append(last.outside if last is not None else None)
         outside = max((at for at in seen if at is not None), default=None)

@@ -21,7 +21,7 @@ from vault_palace.services import ageing, attention, deeds, journalnote, mapping
 from vault_palace.services.house import House
 from vault_palace.services.linkcounts import LinkCounts
 from vault_palace.services.shelf import link_keys
-from vault_palace.services.trail import NOTES, Found, Known, Trail
+from vault_palace.services.trail import GONE_FOR, NOTES, Found, Known, Trail
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Keeper:
             return AGAIN * 5
         if house.shelf.doubts:
             return None  # nothing is believed, nothing is written; the next look at everything may differ
-        waits: list[float | None] = []
+        waits: list[float | None] = [GONE_FOR.total_seconds()] if self.trail.gone else []
         now = house.now()
         for act in (
             self._keep_versions,
@@ -206,6 +206,8 @@ class Keeper:
             self.trail.homes.update({row.id: row.path for row in reversed(list(rows.values())) if row.id})
         ours = house.journal.accounts_for_all({row.fingerprint for row in rows.values()})
         outside = {path for path, row in rows.items() if row.kind in NOTES and row.fingerprint not in ours}
+        if first:  # a keeper keeps a version of all that it sees, so another one saw these come
+            outside = {path for path in outside if not house.versions.knows(rows[path].fingerprint)}
         bulk = self._bulk(rows, outside, last_write)
         found = self.trail.take(rows, vanished, last_write, id_at, now)
         unseen = deeds.unseen(house)
@@ -237,10 +239,11 @@ class Keeper:
     ) -> set[str]:
         """The notes whose text changed together with too many others to be anyone's use; on record now."""
         changed: list[tuple[int, str]] = []
-        for path in outside:
-            row = rows[path]
-            last = last_write(row.id) if row.id else None
-            if last is not None and last.body and last.path == path:
+        for path, row in rows.items():
+            last = last_write(row.id) if row.id and row.kind in NOTES else None
+            if last is None or not last.body or last.path != path:
+                continue
+            if path in outside or last.body != row.body_hash:
                 changed.append((row.mark.mtime_ns, path))
         changed.sort()
         window = int(BULK_WINDOW.total_seconds() * 1e9)
@@ -301,7 +304,7 @@ class Keeper:
 
     def _see_old_names(self, rows: Collection[IndexedNote], now: datetime) -> None:
         """Have links followed that an old text brings back: to names that notes had before they moved."""
-        named = {key for row in rows for _, key in row.links}
+        named = {key for row in rows if row.kind in NOTES for _, key in row.links}
         if not named:
             return
         onward = self.house.journal.onward()
@@ -312,7 +315,7 @@ class Keeper:
             while new not in self.trail.known and new in onward and new not in seen:
                 seen.add(new)
                 new = onward[new]
-            if new in self.trail.known:
+            if new in self.trail.known and places.kind(new) in NOTES:
                 self._moves[old] = new
                 self._moved_at.setdefault(new, now)
 
@@ -406,7 +409,8 @@ class Keeper:
         if due.twin_of and self._twin(path, due):
             return None
         found = note.stored.fingerprint
-        note = self._stale.put_back(note)
+        if not due.twin_of:  # what was done to the other one is told by the id that both have
+            note = self._stale.put_back(note)
         count = len(house.shelf.backlinks(path))
         wrote = upkeep.keep(house, note, count, new_id=bool(due.twin_of))
         self._links.hold(path, count)  # also where the note cannot say so: it is not tried for ever
@@ -493,8 +497,10 @@ class Keeper:
             return None
         house, now = self.house, self.house.now()
         pause = timedelta(seconds=house.policy().quiet_seconds)
-        newest = max(self._moved_at.get(new, now) for new in self._moves.values())
-        if now - newest < pause:
+        newest = max(
+            (self._moved_at[new] for new in self._moves.values() if new in self._moved_at), default=None
+        )
+        if newest is not None and timedelta(0) <= now - newest < pause:
             return (newest + pause - now).total_seconds()
         moves = {old: new for old, new in self._moves.items() if old != new and house.vault.exists(new)}
         if self._link_again is not None and now < self._link_again:

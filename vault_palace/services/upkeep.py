@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vault_palace.core import links, rules
+from vault_palace.core import links, mapnote, rules
 from vault_palace.core import memory as memories
-from vault_palace.core.errors import LockTimeout, NoteChanged, VaultError
-from vault_palace.core.model import Memory, Status
+from vault_palace.core.errors import LockTimeout, MalformedNote, NoteChanged, VaultError
+from vault_palace.core.model import MAP_NOTE, Memory, Status
 from vault_palace.core.streak import dragged
 from vault_palace.index.cache import IndexedNote
 from vault_palace.services import deeds, quiet, relocate
@@ -96,6 +96,16 @@ def stale_forecasts(house: House) -> list[str]:
     return found
 
 
+def _generated_only(note: Note, text: str) -> bool:
+    """Whether *text* differs from the index note only in the block that is made anew."""
+    if note.path != MAP_NOTE:
+        return False
+    try:
+        return mapnote.with_block(text, "") == mapnote.with_block(note.editable, "")
+    except MalformedNote:
+        return False
+
+
 def relink(
     house: House,
     moves: Mapping[str, str],
@@ -113,8 +123,8 @@ def relink(
         return Relinked()
     resolver = house.shelf.resolver()
     origin = {new: old for old, new in moves.items()}
-    before = resolver.after({new: old for old, new in moves.items()})
-    reused = any(house.vault.exists(old) for old in moves)
+    before = resolver.with_files(moves)  # a note may have gone on from each of its old places
+    free = {old: new for old, new in moves.items() if not house.vault.exists(old)}
     since = min((moved_at[new] for new in moves.values() if new in moved_at), default=None)
     written, waiting = 0, set[str]()
     if only is None:
@@ -126,17 +136,16 @@ def relink(
         except VaultError:
             continue
         at = changed_at.get(path)
-        if reused and at is not None and since is not None and at >= since - REUSED:
-            continue
+        edited = at is not None and since is not None and at >= since - REUSED
         done = links.rewritten(
             note.shown,
             old_source=origin.get(path, path),
             new_source=path,
             before=before,
             after=resolver,
-            moved=moves,
+            moved=free if edited else moves,
         )
-        if not done.changed or relocate.hindrance(house, note):
+        if not done.changed or relocate.hindrance(house, note) or _generated_only(note, done.text):
             continue
         in_body = not done.text.endswith(note.header.body)
         if quiet.attended(house, note, body=in_body):

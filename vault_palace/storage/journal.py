@@ -160,7 +160,7 @@ class Journal:
         return found
 
     def times(self, verb: str, since: datetime) -> list[datetime]:
-        """When operations of *verb*, one of the reader's `TIMED`, were begun on any machine since then; cheap."""
+        """When operations of *verb*, one of the reader's `TIMED`, were begun on any machine since then."""
         with self._guard:
             self._refresh_all()
             begun = [at for reader in self._readers.values() for at in reader.times.get(verb, ())]

@@ -160,7 +160,8 @@ class JournalReader:
         try:
             for step in steps:
                 self.hashes.update(filter(None, (step.get("before"), step.get("after"))))
-                if step.get("kind") == "move":
+                # What was set aside is a copy: the note stays where it is.
+                if step.get("kind") == "move" and record.get("verb") != "set aside":
                     self.onward[str(step["path"])] = str(step["to"])
             for note in notes:
                 self.known[note["id"]] = {**note, "at": at}
