@@ -464,3 +464,59 @@ def test_of_notes_that_are_not_due_none_is_asked_for() -> None:
 )
 def test_a_brake_is_told_from_counts_alone(due: int, total: int, silent: int | None, words: str) -> None:
     assert brake(due, total, POLICY, silent_days=silent) == words
+
+
+# -- held by their paths ------------------------------------------------------------------------------------
+
+
+def test_a_held_note_stays_waits_and_still_counts_as_a_link() -> None:
+    """Of three in a row that rest on one another alone, all go, or those before the held one do."""
+    first, second, third = named(3, memory(idle=8, streak=0))
+    sources = {second.path: [first.path], third.path: [second.path]}
+
+    free = plan([first, second, third], sources, NOON, POLICY)
+    held = plan([first, second, third], sources, NOON, POLICY, held=[second.path])
+
+    assert leaving(free) == [first.path, second.path, third.path]
+    assert leaving(held) == [first.path]
+    assert [decision.path for decision in held.waiting] == [second.path, third.path]
+    assert held.brake == ""
+    assert by_path(held)[second.path].after.status is Status.DECAYING
+    assert by_path(held)[third.path].after.backlinks == 1
+
+
+def test_a_path_that_is_not_due_may_be_held_and_does_not_wait() -> None:
+    fresh = memory(age=1, path="01_Shallow/fresh.md")
+
+    assert plan([fresh], {}, NOON, POLICY, held=[fresh.path, "gone.md"]) == plan([fresh], {}, NOON, POLICY)
+
+
+def test_a_held_note_rises_as_any_other() -> None:
+    worth = memory(age=9, density=0.7)
+
+    assert plan([worth], {}, NOON, POLICY, held=[worth.path]) == plan([worth], {}, NOON, POLICY)
+
+
+def test_the_brakes_count_the_held_ones_too() -> None:
+    notes = named(21, memory(idle=8, streak=-1))
+
+    made = plan(notes, {}, NOON, POLICY, held=[note.path for note in notes[:10]])
+
+    assert (leaving(made), len(made.waiting)) == ([], 21)
+    assert made.brake.startswith("21 of 21")
+
+
+@given(vaults(), st.data())
+def test_who_holds_more_archives_no_more_and_loses_none(
+    vault: tuple[list[Memory], dict[str, list[str]]], data: st.DataObject
+) -> None:
+    notes, linked = vault
+    some = data.draw(st.sets(st.sampled_from([note.path for note in notes])))
+
+    free = plan(notes, linked, NOON, POLICY, force=True)
+    held = plan(notes, linked, NOON, POLICY, force=True, held=some)
+
+    assert set(leaving(held)) <= set(leaving(free)) - some
+    assert sorted([*leaving(held), *(one.path for one in held.waiting)]) == leaving(free)
+    others = {one.path for one in free.decisions} - set(leaving(free))
+    assert {path for path in others if by_path(held)[path].to != by_path(free)[path].to} == set()

@@ -19,7 +19,7 @@ from vault_palace.core import frontmatter, rules
 from vault_palace.core.errors import LockTimeout, NotFound, StorageFailed
 from vault_palace.core.model import ARCHIVE
 from vault_palace.index.cache import CacheBusy
-from vault_palace.services import ageing
+from vault_palace.services import ageing, mapping
 from vault_palace.services.keeper import Keeper
 from vault_palace.services.metabolize import NEXT
 from vault_palace.services.palace import Palace
@@ -50,6 +50,12 @@ def properties(root: Path, path: str) -> dict[str, Any]:
 
 def aged(palace: Palace) -> Any:
     return ageing.run_if_due(palace.house)
+
+
+def announced(palace: Palace) -> None:
+    """The map is brought in step, as the keeper does before each run and after it."""
+    palace.house.refresh(if_older=0)
+    assert not mapping.renew(palace.house).waits
 
 
 def runs(vault: Path) -> list[str]:
@@ -242,6 +248,7 @@ def test_the_vault_ages_once_a_day(daily: Palace, vault: Path, clock: Clock) -> 
         clock.turn(days=1)
         daily.write("x", title=f"Day {clock.at:%d}")
         aged(daily)
+        announced(daily)
 
     again = [aged(daily) for _ in range(3)]
 
@@ -415,6 +422,7 @@ def test_after_days_of_sleep_one_run_does_what_each_day_would_have_done(
     shutil.copytree(vault, copy)
     awake = open_palace(copy)
     for _ in range(6):
+        announced(awake)
         clock.turn(days=1)
         aged(awake)
 
@@ -423,9 +431,14 @@ def test_after_days_of_sleep_one_run_does_what_each_day_would_have_done(
     gold = properties(vault, "01_Shallow/Gold.md")
     assert gold == properties(copy, "01_Shallow/Gold.md")
     assert (gold["streak"], gold["status"]) == (-2, "decaying")
-    for root in (vault, copy):
-        assert (root / "_Archive/01_Shallow/Sand.md").exists()
-    assert (len(runs(vault)), len(runs(copy))) == (1, 6)
+    assert (copy / "_Archive/01_Shallow/Sand.md").exists()
+    assert (vault / "01_Shallow/Sand.md").exists()  # all but this, which nothing had announced
+    announced(daily)
+    clock.turn(days=1)
+    daily.read(path="03_Bedrock/Old 0.md")
+    aged(daily)
+    assert (vault / "_Archive/01_Shallow/Sand.md").exists()
+    assert (len(runs(vault)), len(runs(copy))) == (2, 6)
 
 
 def test_while_archives_wait_promotions_and_settling_go_on(daily: Palace, vault: Path, clock: Clock) -> None:
@@ -449,7 +462,9 @@ def test_what_waited_goes_once_somebody_is_at_work_again(daily: Palace, vault: P
         daily.write("x", title=f"Old {number}", layer="bedrock")
     clock.turn(days=9)
     held = aged(daily)
+    announced(daily)
     daily.read(path="03_Bedrock/Old 0.md")
+    announced(daily)
     clock.turn(days=1)
 
     answer = aged(daily)
@@ -592,7 +607,331 @@ def test_what_a_person_is_editing_is_taken_the_next_day(daily: Palace, vault: Pa
     assert runs(vault)[0] == "2031-03-09: 1 left for the next day"
 
 
+# -- announced first ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sand(daily: Palace, clock: Clock) -> Palace:
+    """A note that is due and that nobody has announced, among others that somebody uses."""
+    for number in range(3):
+        daily.write("x", title=f"Old {number}", layer="bedrock")
+    daily.write("x", title="Sand")
+    clock.turn(days=9)
+    daily.read(path="03_Bedrock/Old 0.md")
+    return daily
+
+
+SAND = "01_Shallow/Sand.md"
+STATE = ".palace/announced.json"
+
+
+def let_go(palace: Palace) -> list[str]:
+    return list(aged(palace)["archived"])
+
+
+def next_day(palace: Palace, clock: Clock) -> None:
+    announced(palace)
+    clock.turn(days=1)
+
+
+def map_names(vault: Path, title: str) -> bool:
+    text = (vault / "PALACE_MAP.md").read_text(encoding="utf-8")
+    return f"[[{title}" in text.partition("Let go by the next run")[2].partition("Decays within")[0]
+
+
+def test_the_very_first_run_lets_nothing_go_and_says_when_it_does(
+    sand: Palace, vault: Path, clock: Clock
+) -> None:
+    first = aged(sand)
+    announced(sand)
+    named = map_names(vault, "Sand")
+    clock.turn(days=1)
+
+    second = aged(sand)
+
+    assert first["archived"] == []
+    assert [(one["path"], one["to"]) for one in first["waiting"]] == [(SAND, ARCHIVE)]
+    assert first["waiting"][0]["reason"].endswith("goes to the archive; announced today, let go tomorrow")
+    assert named
+    assert second["archived"] == ["_Archive/01_Shallow/Sand.md"]
+    assert runs(vault) == ["2031-03-10: 1 waits", "2031-03-11: 1 archived"]
+
+
+def test_what_waits_for_its_announcement_is_settled_and_still_counts_as_a_link(
+    sand: Palace, vault: Path, clock: Clock, note: Note
+) -> None:
+    """Held rests on Sand alone, and was announced before Sand was: Sand is back from a person's edit."""
+    sand.write("x", title="Held")
+    clock.turn(days=7)
+    next_day(sand, clock)
+    text = (vault / SAND).read_text(encoding="utf-8")
+    (vault / SAND).write_text(text + "[[Held]]\n", encoding="utf-8")
+    (vault / STATE).write_text((vault / STATE).read_text().replace(str(properties(vault, SAND)["id"]), "no"))
+    sand.read(path="03_Bedrock/Old 1.md")
+
+    answer = aged(sand)
+
+    assert answer["archived"] == []
+    assert sorted(one["path"] for one in answer["waiting"]) == ["01_Shallow/Held.md", SAND]
+    assert properties(vault, SAND)["status"] == "decaying"
+
+
+def test_the_announcement_counts_also_right_after_midnight(sand: Palace, clock: Clock) -> None:
+    clock.at = clock.at.replace(hour=23, minute=59)
+    aged(sand)
+    announced(sand)
+    clock.turn(hours=1 / 30)
+
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_the_announcement_of_this_day_does_not_count_for_a_run_of_this_day(sand: Palace) -> None:
+    announced(sand)
+
+    assert let_go(sand) == []
+
+
+def test_what_falls_due_while_no_keeper_is_there_for_a_week_waits_for_one_day(
+    sand: Palace, vault: Path, clock: Clock
+) -> None:
+    sand.write("x", title="Later")
+    next_day(sand, clock)
+    clock.turn(days=8)
+    sand.read(path="03_Bedrock/Old 1.md")
+
+    back = let_go(sand)
+    next_day(sand, clock)
+
+    assert back == ["_Archive/01_Shallow/Sand.md"]  # which the map has named since
+    assert let_go(sand) == ["_Archive/01_Shallow/Later.md"]
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["", "{", "[]", "null", '{"v":1}', '{"v":2,"notes":{"ID":["2031-03-10","2031-03-01"]}}',
+     '{"v":1,"notes":[]}', '{"v":1,"notes":{"ID":"2031-03-10"}}', '{"v":1,"notes":{"ID":["soon","never"]}}',
+     '{"v":1,"notes":{"ID":[1,2]}}', "[" * 100_000],
+)  # fmt: skip
+def test_a_damaged_memory_of_announcements_holds_none(
+    sand: Palace, vault: Path, clock: Clock, state: str
+) -> None:
+    next_day(sand, clock)
+    own = str(properties(vault, SAND)["id"])
+    assert own in (vault / STATE).read_text(encoding="utf-8")
+    (vault / STATE).write_text(state.replace("ID", own), encoding="utf-8")
+
+    damaged = let_go(sand)
+    next_day(sand, clock)
+
+    assert damaged == []
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_a_note_that_is_touched_after_it_was_announced_is_announced_anew(
+    sand: Palace, vault: Path, clock: Clock
+) -> None:
+    """Also where the map is not brought in step in between: the keeper was off."""
+    next_day(sand, clock)
+    sand.read(path=SAND)
+    clock.turn(days=8)
+    sand.read(path="03_Bedrock/Old 1.md")
+
+    first = let_go(sand)
+    next_day(sand, clock)
+
+    assert first == []
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_a_note_that_the_map_has_dropped_in_between_is_announced_anew(sand: Palace, clock: Clock) -> None:
+    next_day(sand, clock)
+    sand.rate(path=SAND, density=0.9)
+    announced(sand)
+    sand.rate(path=SAND, density=0.1)
+    announced(sand)
+
+    first = let_go(sand)
+    clock.turn(days=1)
+
+    assert first == []
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_what_falls_due_this_day_by_a_persons_edit_waits_for_the_next(
+    daily: Palace, vault: Path, clock: Clock
+) -> None:
+    slow = daily.write("x", title="Slow")["saved_path"]
+    daily.rate(path=slow, decay_days=30)
+    for number in range(3):
+        daily.write("x", title=f"Old {number}", layer="bedrock")
+    clock.turn(days=9)
+    daily.read(path="03_Bedrock/Old 0.md")
+    next_day(daily, clock)
+    text = (vault / slow).read_text(encoding="utf-8")
+    (vault / slow).write_text(text.replace("decay_days: 30", "decay_days: 2"), encoding="utf-8")
+    at = clock.at.timestamp() - 8 * 86_400  # the edit is a use, if one of last week
+    os.utime(vault / slow, (at, at))
+
+    first = aged(daily)
+    next_day(daily, clock)
+
+    assert (first["archived"], [one["path"] for one in first["waiting"]]) == ([], [slow])
+    assert let_go(daily) == ["_Archive/01_Shallow/Slow.md"]
+
+
+@pytest.mark.parametrize("why", ["broken markers", "a folder", "no write permission"])
+def test_where_no_map_can_be_written_a_note_waits_for_a_day_all_the_same(
+    sand: Palace, vault: Path, clock: Clock, why: str
+) -> None:
+    place = vault / "PALACE_MAP.md"
+    if why == "a folder":
+        place.unlink(missing_ok=True)
+        place.mkdir()
+    else:
+        place.write_text("%% palace:begin %%\n%% palace:begin %%\n", encoding="utf-8")
+        if why == "no write permission":
+            place.write_text("mine\n", encoding="utf-8")
+            place.chmod(0o400)
+
+    first = let_go(sand)
+    next_day(sand, clock)
+
+    assert first == []
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_a_map_that_somebody_is_typing_in_has_announced_nothing_yet(
+    sand: Palace, vault: Path, clock: Clock
+) -> None:
+    announced(sand)
+    other = sand.write("x", title="Other")["saved_path"]
+    sand.rate(path=other, decay_days=1)
+    clock.turn(days=3)
+    with (vault / "PALACE_MAP.md").open("ab") as file:
+        file.write(b"typed\n")
+    os.utime(vault / "PALACE_MAP.md", (clock.at.timestamp(), clock.at.timestamp()))
+    sand.house.refresh(if_older=0)
+
+    renewal = mapping.renew(sand.house)
+
+    assert renewal.waits
+    assert str(properties(vault, other)["id"]) not in (vault / STATE).read_text()
+
+
+def test_nothing_is_remembered_of_a_vault_that_may_not_be_written(
+    sand: Palace, open_palace: OpenPalace, vault: Path
+) -> None:
+    reader = open_palace(session="reader", read_only=True)
+
+    announced(reader)
+
+    assert not (vault / STATE).exists()
+
+
+def test_a_run_that_a_person_asks_for_needs_no_announcement(sand: Palace) -> None:
+    answer = sand.metabolize(confirm=True)
+
+    assert answer["archived"] == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_a_clock_that_was_set_back_costs_one_day_and_not_years(sand: Palace, clock: Clock) -> None:
+    clock.turn(days=3000)
+    announced(sand)
+    clock.turn(days=-3000)
+
+    first = let_go(sand)
+    next_day(sand, clock)
+
+    assert first == []
+    assert let_go(sand) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_what_the_brakes_hold_is_not_announced_by_being_listed_as_held_back(
+    daily: Palace, clock: Clock
+) -> None:
+    """Who comes back after weeks has a day to look at what leaves, although it was due all the time."""
+    daily.write("x", title="Sand")
+    for number in range(3):
+        daily.write("x", title=f"Old {number}", layer="bedrock")
+    clock.turn(days=9)
+    aged(daily)
+    next_day(daily, clock)
+    daily.read(path="03_Bedrock/Old 0.md")
+
+    first = let_go(daily)
+    next_day(daily, clock)
+
+    assert first == []
+    assert let_go(daily) == ["_Archive/01_Shallow/Sand.md"]
+
+
+def test_the_brakes_count_what_waits_for_its_announcement_too(daily: Palace, clock: Clock) -> None:
+    for number in range(6):
+        daily.write("x", title=f"Sand {number}")
+    daily.write("x", title="Old", layer="bedrock")
+    clock.turn(days=9)
+    daily.read(path="03_Bedrock/Old.md")
+
+    answer = aged(daily)
+
+    assert answer["note"].startswith("6 of 7 notes are due for the archive, more than half")
+    assert len(answer["waiting"]) == 6
+    assert not any("announced" in one["reason"] for one in answer["waiting"])
+
+
 # -- by the keeper ------------------------------------------------------------------------------------------
+
+
+def test_a_keeper_that_finds_a_note_overdue_names_it_a_day_before_it_lets_it_go(
+    sand: Palace, vault: Path, clock: Clock
+) -> None:
+    keeper = Keeper(sand.house)
+    settle(keeper, clock)
+    first = ((vault / SAND).exists(), map_names(vault, "Sand"))
+    clock.turn(days=1)
+    settle(keeper, clock)
+
+    assert first == (True, True)
+    assert properties(vault, "_Archive/01_Shallow/Sand.md")["archived_on"] == "2031-03-11"
+    assert len(runs(vault)) == 2
+
+
+def test_a_run_waits_until_a_copy_has_come_to_rest(daily: Palace, vault: Path, clock: Clock) -> None:
+    old = "created: 2030-01-01\nlast_touched: 2030-01-01\nlayer_since: 2030-01-01\ndensity: 0.7\n"
+    for number in range(5):
+        place = vault / f"01_Shallow/copied {number}.md"
+        place.write_text(f"---\nid: mem_{number}\nlayer: shallow\n{old}---\nx\n", encoding="utf-8")
+        os.utime(place, (clock.at.timestamp() - 0.5, clock.at.timestamp() - 0.5))
+    keeper = Keeper(daily.house)
+    keeper.step()
+    at_once = runs(vault)
+
+    settle(keeper, clock)
+
+    assert at_once == []
+    assert runs(vault) == ["2031-03-01: 5 promoted"]
+
+
+def test_who_goes_on_typing_puts_the_run_off_for_minutes_only(
+    daily: Palace, vault: Path, clock: Clock
+) -> None:
+    daily.house.outside["01_Shallow/typed.md"] = int(clock.at.timestamp() * 1e9)
+    started, waited = clock.at, []
+    while aged(daily) is None:
+        left = ageing.seconds_left(daily.house)
+        assert left is not None
+        waited.append(left)
+        clock.turn(hours=1 / 3600)
+        daily.house.outside["01_Shallow/typed.md"] = int(clock.at.timestamp() * 1e9)
+
+    assert clock.at - started == ageing.RESTLESS
+    assert max(waited) == 2
+
+
+def test_a_note_that_is_dated_in_the_future_puts_nothing_off(daily: Palace, clock: Clock) -> None:
+    daily.house.outside["01_Shallow/odd.md"] = int((clock.at.timestamp() + 9_000) * 1e9)
+
+    assert aged(daily) is not None
 
 
 def test_the_keeper_says_in_the_map_what_goes_the_day_before_it_does(

@@ -114,11 +114,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Decisions for a whole vault, sorted by path; `waiting` are archives that the brakes hold back."""
+    """Decisions for a whole vault, sorted by path; `waiting` are archives that something holds back."""
 
     decisions: tuple[Decision, ...]
     waiting: tuple[Decision, ...] = ()
-    brake: str = ""  # why they wait, in words; empty when nothing does
+    brake: str = ""  # why all of them wait, in words; empty where it is for being held that some do
     problems: tuple[Problem, ...] = field(default=())
 
 

@@ -351,13 +351,15 @@ def plan(
     days_threshold: int | None = None,
     force: bool = False,
     automatic: bool = False,
+    held: Collection[str] = (),
 ) -> Plan:
     """What one run does to every memory of the layers: a decision each, sorted by path.
 
     *backlinks* names, for a note's path, the notes that link to it; what counts of them (SPEC §3) is
     sorted out here. A note that this run archives does not count any more, so the others are judged
     again without it until nothing changes; in which order the notes stand makes no difference. What the
-    brakes hold back waits, and the rest is judged as if it stayed, which it does.
+    brakes hold back waits, and so do the archives of the paths *held* and of what only these keep here; the
+    rest is judged as if they stayed, which they do. The brakes count all that is due, held or not.
     """
     notes = {memory.path: memory for memory in memories if not memory.path.startswith(f"{ARCHIVE}/")}
     sources = {
@@ -366,24 +368,23 @@ def plan(
     }
     due = _fixpoint(notes, sources, now, policy, days_threshold)
     going = [decision for decision in due.values() if decision.to == ARCHIVE]
-    held = ""
+    why = ""
     if going and not force:
         silent = None
         if automatic:
             last = max(memory.last_touched for memory in notes.values()).date()
             silent = days_between(last, policy.today(now))
-        held = brake(len(going), len(notes), policy, silent_days=silent)
-    waiting: list[Decision] = []
-    if held:
-        waiting = going
-        due = {
-            path: _judge(memory, len(sources[path]), now, policy, _STAYING, days_threshold)
-            for path, memory in notes.items()
-        }
+        why = brake(len(going), len(notes), policy, silent_days=silent)
+    staying = {decision.path for decision in going}
+    if not why:
+        staying &= set(held)
+    if staying:
+        due = _fixpoint(notes, sources, now, policy, days_threshold, staying)
+    waiting = [decision for decision in going if due[decision.path].to != ARCHIVE]
     return Plan(
         decisions=tuple(_foretold(due[path], now, policy) for path in sorted(due)),
         waiting=tuple(sorted(waiting, key=lambda decision: decision.path)),
-        brake=held,
+        brake=why,
     )
 
 
@@ -393,8 +394,9 @@ def _fixpoint(
     now: datetime,
     policy: Policy,
     days_threshold: int | None,
+    staying: Collection[str] = (),
 ) -> dict[str, Decision]:
-    """A decision for each note, none of them counting on a note that leaves.
+    """A decision for each note, none of them counting on a note that leaves. Those *staying* never do.
 
     Fewer backlinks never save a note, so the set of leaving notes only grows and the order in which it
     does so cannot matter; only the notes that a leaving one linked to are judged again.
@@ -410,7 +412,8 @@ def _fixpoint(
         gone = set()
         for path in open_paths:
             counted = len(sources[path] - left)
-            decisions[path] = _judge(notes[path], counted, now, policy, ROWS, days_threshold)
+            rows = _STAYING if path in staying else ROWS
+            decisions[path] = _judge(notes[path], counted, now, policy, rows, days_threshold)
             if decisions[path].to == ARCHIVE:
                 gone.add(path)
         left |= gone

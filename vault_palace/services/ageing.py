@@ -2,7 +2,7 @@
 
 That a day's run was made is a line of the journal, so that every process and, by sync, every machine knows
 it. A run that was cut short leaves no such line, and goes on: a note ages by the time that passed, never by
-how often anything was run (SPEC §4, §5).
+how often anything was run (SPEC §4, §5). What was not announced on an earlier day waits for the next.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ MANY = 500  # so many notes are taken from the cache, at one question, rather th
 MANY_LINKS = 5_000  # from so many notes on, all links are read at once
 # How long a run that was refused is put off, in minutes: a busy lock is soon free, a full disk may not be.
 PATIENCE = (1, 2, 5, 10, 20, 30)
+# How long a run that is due waits at most for people and other programs to come to rest.
+RESTLESS = timedelta(minutes=5)
 
 
 # -- what the next run does ---------------------------------------------------------------------------------
@@ -139,6 +141,7 @@ class _Patience:
 
 
 _patience: WeakKeyDictionary[House, _Patience] = WeakKeyDictionary()
+_due_since: WeakKeyDictionary[House, datetime] = WeakKeyDictionary()
 
 
 def never() -> bool:
@@ -188,10 +191,25 @@ def seconds_left(house: House) -> float | None:
     if patience is not None and patience.since <= now < patience.until:  # else the clock was set back
         waits = max(waits, (patience.until - now).total_seconds())
     if not _ran(house, now):
-        return waits
+        return max(waits, _until_quiet(house, now))
+    _due_since.pop(house, None)
     midnight = datetime.combine(policy.today(now) + timedelta(days=1), time(), tzinfo=policy.zone)
     # At least a second: where clocks are turned at midnight, the day may begin a little later than it says.
     return max(midnight.timestamp() - now.timestamp(), waits, 1.0)
+
+
+def _until_quiet(house: House, now: datetime) -> float:
+    """In how many seconds no note was changed outside for Policy's `quiet_seconds`, as far as any was seen.
+
+    A run in the middle of a copy or a checkout would leave every note for the next day. Who goes on typing
+    does not stop it: what they type in is left.
+    """
+    since = _due_since.setdefault(house, now)
+    if since > now:  # the clock was set back
+        since = _due_since[house] = now
+    changed = max((at for at in list(house.outside.values()) if at <= now.timestamp() * 1e9), default=0)
+    left = house.policy().quiet_seconds - seconds_since(changed, now)
+    return max(0.0, min(left, (since + RESTLESS - now).total_seconds()))
 
 
 def _ran(house: House, now: datetime) -> bool:

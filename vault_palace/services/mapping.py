@@ -19,17 +19,16 @@ from vault_palace.core.model import ARCHIVE, MAP_NOTE, Decision, Layer, Memory, 
 from vault_palace.core.palacemap import Facts, RoomRow, Row, Trouble
 from vault_palace.core.resolve import Resolver
 from vault_palace.index.overview import MOST, Overview, Room, Twin
-from vault_palace.services import ageing, generated, quiet
+from vault_palace.services import ageing, announcing, generated, quiet
 from vault_palace.services.copies import copies
 from vault_palace.services.generated import PICTURE
+from vault_palace.services.history import DEEDS
 from vault_palace.services.house import House, Note, Put
 from vault_palace.services.init import template_root
 from vault_palace.services.shelf import GONE_SECONDS
 from vault_palace.storage.records import Entry
 from vault_palace.storage.vault import Stored
 
-# The verbs of what people did, as the keeper puts it on record.
-DEEDS = frozenset({"edited", "created", "renamed", "deleted", "copied"})
 LOCK_SECONDS = 2.0  # the map is never worth waiting longer for
 _MINIMAL = "# Palace map\n"
 _UNDATED = "Some memories do not say yet on which day they leave or rise; the lists below grow as they do."
@@ -70,14 +69,15 @@ def _renew(house: House, deeds: Sequence[Entry] | None) -> Renewal:
         return Renewal()
     if house.shelf.lag or house.shelf.filling:
         return Renewal(waits=True)  # half a vault would be shown, and then shown otherwise
+    if generated.hindrance(house, MAP_NOTE) is not None:
+        # No map can say it, only wake_up and healthcheck; a vault whose map is broken ages all the same.
+        announcing.announce(house, ageing.outlook(house).tomorrow)
+        return Renewal()
     note = _present_map(house)
-    if note is not None:
-        if generated.hindrance(house, MAP_NOTE) is not None:
-            return Renewal()
-        if quiet.attended(house, note, body=True):
-            return Renewal(waits=True)
+    if note is not None and quiet.attended(house, note, body=True):
+        return Renewal(waits=True)
     picture, drawable = _present_picture(house)
-    facts, layers = gather(house, deeds, picture=PICTURE if drawable else "")
+    facts, layers, outlook = gather(house, deeds, picture=PICTURE if drawable else "")
     if house.shelf.doubts:  # gathering may have compared
         return Renewal()
     before = _new_map() if note is None or note.text is None else note.text
@@ -86,14 +86,17 @@ def _renew(house: House, deeds: Sequence[Entry] | None) -> Renewal:
     if drawable:
         edits.append(_put(PICTURE, picture, strata.draw(layers)))
     edits = [edit for edit in edits if edit.before is None or edit.before.data != edit.data]
-    if not edits:
-        return Renewal()
     try:
-        with house.locked(LOCK_SECONDS):
-            house.perform("map", edits, why="the index note was out of step")
+        if edits:
+            with house.locked(LOCK_SECONDS):
+                house.perform("map", edits, why="the index note was out of step")
     except (NoteChanged, Exists, LockTimeout):
         return Renewal(waits=True)
-    return Renewal(written=True)
+    except VaultError:
+        announcing.announce(house, outlook.tomorrow)  # as where the map is known to be broken
+        raise
+    announcing.announce(house, outlook.tomorrow)
+    return Renewal(written=bool(edits))
 
 
 def _put(path: str, before: Stored | None, text: str) -> Put:
@@ -137,8 +140,8 @@ def _new_map() -> str:
 
 def gather(
     house: House, deeds: Sequence[Entry] | None = None, *, picture: str = ""
-) -> tuple[Facts, strata.Strata]:
-    """What the block shows, and what the picture does, as the cache and the journals know it."""
+) -> tuple[Facts, strata.Strata, ageing.Outlook]:
+    """What the block shows, what the picture does, and what leaves next, as cache and journals know it."""
     policy, today = house.policy(), house.today()
     horizon = max(int(policy.horizon_days), 0)
     last = _after(today, horizon)
@@ -196,7 +199,7 @@ def gather(
         hold=outlook.hold,
         notes=(_UNDATED,) if seen.undated.count > len(seen.undated.first) else (),
     )
-    return facts, _strata(seen.rooms, today, horizon)
+    return facts, _strata(seen.rooms, today, horizon), outlook
 
 
 def _after(today: date, days: int) -> date:

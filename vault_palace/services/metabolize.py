@@ -21,11 +21,12 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
-from vault_palace.services import deeds, finding, quiet, relocate
+from vault_palace.services import announcing, deeds, finding, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
 from vault_palace.services.house import House, Put
 
 LEFT_SHOWN = 5  # of the links that a run had to leave
+ANNOUNCED_FIRST = "announced today, let go tomorrow"
 NEXT = "Metabolize again when healthcheck reports none missing."
 
 Progress = Callable[[int, int, str], None]
@@ -58,7 +59,8 @@ def metabolize(
 
     *dry_run* writes nothing: no byte, no time stamp, no journal line. A real run needs *confirm*.
     *days_threshold* replaces both 7s of row 1 for this run; *force* lets go what the brakes hold back.
-    *automatic* is the keeper's daily run: its brakes are tighter, and no limit on calls counts for it.
+    *automatic* is the keeper's daily run: its brakes are tighter, it lets go only what was announced on an
+    earlier day, and no limit on calls counts for it.
     *cancelled* is asked between notes. Nothing moves while notes are missing that nobody can have deleted.
     """
     if days_threshold is not None and (isinstance(days_threshold, bool) or days_threshold < 0):
@@ -86,6 +88,7 @@ def metabolize(
         days_threshold=days_threshold,
         force=force,
         automatic=automatic,
+        held=announcing.unannounced(house, seen) if automatic else (),
     )
     plan, left = _within_limit(house, plan)
     if dry_run:
@@ -223,6 +226,14 @@ def shown(decision: Decision) -> DecisionAnswer:
     return DecisionAnswer(path=decision.path, to=decision.to, rule=decision.rule, reason=decision.reason)
 
 
+def _waiting(decision: Decision, plan: Plan) -> DecisionAnswer:
+    """An archive that waits, with why; what all wait for is told once, in the answer's note."""
+    answer = shown(decision)
+    if not plan.brake:
+        answer["reason"] = f"{decision.reason}; {ANNOUNCED_FIRST}"
+    return answer
+
+
 def _answer(run: _Run, plan: Plan, scanned: int, left: int, *, dry_run: bool) -> MetabolizeAnswer:
     notes = [f"{plan.brake}: their archiving waits; force: true lets them go."] if plan.brake else []
     if left:
@@ -246,7 +257,7 @@ def _answer(run: _Run, plan: Plan, scanned: int, left: int, *, dry_run: bool) ->
         archived=run.archived,
         decaying=run.decaying,
         decisions=told,
-        waiting=[shown(decision) for decision in plan.waiting],
+        waiting=[_waiting(decision, plan) for decision in plan.waiting],
         skipped=run.skipped,
         note=" ".join(notes),
         cancelled=run.cancelled,
