@@ -131,7 +131,6 @@ def test_keepers_that_start_again_and_again_write_nothing(new_stage: NewStage) -
     assert stage.tally.lines == 0
 
 
-@pytest.mark.xfail(reason="each start takes bytes that no journal names for a new edit")
 @pytest.mark.parametrize("edited", [1, 30])
 def test_what_a_person_edited_is_told_once_however_often_a_keeper_starts(stage: Stage, edited: int) -> None:
     """One note by hand, or many by a tool; each agent's session starts a keeper of its own."""
@@ -272,7 +271,6 @@ def test_a_program_that_puts_the_same_bytes_back_each_time_is_left_to_it_too(sta
 # -- git, sync tools, folders --------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="bytes that a journal names are not seen to come back in bulk")
 def test_wt_05_a_checkout_of_200_other_texts_and_back_touches_no_note(stage: Stage) -> None:
     """So many texts at once are nobody's use."""
     play(churn.checkout, stage, 200)
@@ -455,7 +453,6 @@ def test_wt_08_a_start_with_200_known_notes_missing_believes_nothing(stage: Stag
     assert stage.tally.lines == 0
 
 
-@pytest.mark.xfail(reason="nothing wakes the keeper when a deletion may be believed")
 def test_wt_08_three_of_five_notes_deleted_by_hand_are_deleted(stage: Stage) -> None:
     paths = stage.begin(5)
 
