@@ -227,7 +227,9 @@ class _Reader:
         value = self.header.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
-        return value if isinstance(value, int) or math.isfinite(value) else None
+        if isinstance(value, int):
+            return value if abs(value) <= _BIGGEST else None  # beyond it no decimal could hold it
+        return value if math.isfinite(value) else None
 
     def whole(self, key: str) -> int | None:
         number = self.number(key)
@@ -300,6 +302,9 @@ class _Reader:
             self.report("id", f"id {self.said('id')} is not text")
             return None
         return identity(self.header)
+
+
+_BIGGEST = 10**15
 
 
 def density_of(header: Header) -> float | None:

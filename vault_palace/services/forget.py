@@ -67,6 +67,7 @@ def forget(house: House, note: str, *, confirm: bool = False) -> ForgetAnswer:
     Always needs *confirm*, for nothing brings it back. Links to it stay in other notes and are listed.
     """
     house.writable()
+    house.believed()
     if not confirm:
         raise PolicyViolation(
             "forget needs confirm: true, for nothing brings the note back.",

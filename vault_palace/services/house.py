@@ -115,10 +115,17 @@ class House:
     def policy(self) -> Policy:
         """The policy as the vault holds it now; a bad value is reported and the last good one counts."""
         with self.guard:
-            marks = (self.vault.mark(POLICY_NOTE), self.vault.mark(OLD_POLICY))
+            marks = (self._mark(POLICY_NOTE), self._mark(OLD_POLICY))
             if self._policy is None or self._policy[0] != marks:
                 self._policy = (marks, *self._policy_now())
             return self._policy[1]
+
+    def _mark(self, path: str) -> Mark | None:
+        """The file's mark; None also where it cannot be looked at, as behind a link."""
+        try:
+            return self.vault.mark(path)
+        except VaultError:
+            return None
 
     def policy_problems(self) -> tuple[Problem, ...]:
         self.policy()
@@ -178,6 +185,15 @@ class House:
                 f"The vault is not at {self.vault.root} any more.",
                 hint="Was it moved, or is a disk not mounted? Bring it back, then repeat the call.",
                 path=str(self.vault.root),
+            )
+
+    def believed(self) -> None:
+        """Refuse while what is missing in the vault cannot be a person's doing: nothing is decided by it."""
+        self.refresh(if_older=0)
+        if self.shelf.doubts:
+            doubt = self.shelf.doubts[0]
+            raise NotFound(
+                doubt.message, hint="Bring them back, or run `vault-palace reindex`.", path=doubt.path
             )
 
     def writable(self) -> None:
@@ -429,6 +445,9 @@ class House:
         steps: list[Step] = []
         facts: list[NoteFact] = []
         for edit in edits:
+            place = edit.to if isinstance(edit, Move) else edit.path
+            if any(part.startswith(".") for path in (edit.path, place) for part in path.split("/")):
+                raise PathViolation(f"{place} is hidden, and never written to.", path=place)
             if edit.before is not None:
                 self.see_outside(edit.path, edit.before)
             if isinstance(edit, Remove):

@@ -368,7 +368,7 @@ class Shelf:
         if not missing:
             return set()
         self.house.settings.sleep(GONE_SECONDS)
-        gone = {path for path in missing if not self.house.vault.exists(path)}
+        gone = {path for path in missing if not self.house.vault.is_file(path)}
         with cache.batch():
             for path in sorted(gone):
                 self._forget_note(cache, path)

@@ -56,6 +56,7 @@ def undo(
         raise InvalidArguments("A version is one note's.", hint="Name the note.", argument="version")
     if not preview:
         house.writable()
+        house.believed()
         house.destructive("undo", confirm)
     house.refresh(if_older=0)
     entries = house.journal.entries()

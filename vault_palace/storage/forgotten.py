@@ -22,7 +22,7 @@ FILE = "forgotten"
 def add(vault: Vault, names: Iterable[str]) -> None:
     """Remember that these were erased: ids, and paths of notes that had none."""
     known = [*_known(vault), *(_mark(name) for name in names)]
-    text = "".join(f"{mark}\n" for mark in dict.fromkeys(known))
+    text = "".join(f"{mark}\n" for mark in dict.fromkeys(known) if mark.isascii())
     files.write_state(prepare_state(vault) / FILE, text.encode("ascii"), durable=True)
 
 

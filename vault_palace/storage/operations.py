@@ -262,6 +262,8 @@ def _refuse_early(vault: Vault, step: Step) -> None:
             found=found,
         )
     if step.kind == "move":
+        if step.to == step.path:
+            raise Exists(f"{step.path} is there already.", path=step.path)
         target = vault.locate(step.to)
         taken = os.path.lexists(target)
         if taken and not (step.path.casefold() == step.to.casefold() and os.path.samefile(place, target)):

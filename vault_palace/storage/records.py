@@ -168,6 +168,8 @@ def _trace(step: dict[str, object]) -> Trace:
         value = step.get(key)
         return None if value is None else str(value)
 
+    if step["kind"] == "move" and step.get("to") == step["path"]:
+        raise ValueError(step)
     return Trace(
         kind=cast("StepKind", step["kind"]),
         path=str(step["path"]),
@@ -230,9 +232,20 @@ class About:
         return entry is not None and (
             self._tells(entry.why)
             or self._tells(entry.detail)
-            or any(step.path in self.paths or step.to in self.paths for step in entry.steps)
-            or any(note.id in self.ids or note.path in self.paths for note in entry.notes)
+            or any(self._meant(entry, step) for step in entry.steps)
+            or any(self._is(note) for note in entry.notes)
         )
+
+    def _is(self, note: NoteFact) -> bool:
+        return note.id in self.ids or (not note.id and note.path in self.paths)
+
+    def _meant(self, entry: Entry, step: Trace) -> bool:
+        """Whether the step was about one of them, and not about another note that took the place later."""
+        if step.path not in self.paths and step.to not in self.paths:
+            return False
+        place = step.to or step.path
+        others = {note.id for note in entry.notes if note.path == place and note.id}
+        return not others or bool(others & self.ids)
 
     def _tells(self, text: str) -> bool:
         return any(path in text for path in self.paths) or (
@@ -245,6 +258,6 @@ class About:
             return record
         if entry.state != "begin":
             return {key: value for key, value in record.items() if key != "detail"}
-        steps = [step for step in entry.steps if step.path not in self.paths and step.to not in self.paths]
-        notes = [note for note in entry.notes if note.id not in self.ids and note.path not in self.paths]
+        steps = [step for step in entry.steps if not self._meant(entry, step)]
+        notes = [note for note in entry.notes if not self._is(note)]
         return to_record(dataclasses.replace(entry, why="", steps=tuple(steps), notes=tuple(notes)))

@@ -137,6 +137,15 @@ class Vault:
         """Whether something of that name is there, a folder too."""
         return self.mark(path) is not None
 
+    def is_file(self, path: str) -> bool:
+        """Whether a plain file of that name is there; no link, no folder."""
+        try:
+            return stat.S_ISREG(os.lstat(self.locate(path)).st_mode)
+        except (FileNotFoundError, NotADirectoryError, PathViolation):
+            return False
+        except OSError as error:
+            raise files.failed(error, self.root / path) from error
+
     def is_folder(self, path: str) -> bool:
         """Whether a folder of that name is there; the empty path is the vault itself."""
         return os.path.isdir(self.locate(path) if path else self.root)

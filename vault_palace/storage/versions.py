@@ -7,6 +7,7 @@ them back. Age and size bound them; nothing else forgets them but `forget`.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import stat
 import zlib
@@ -137,7 +138,11 @@ class Versions:
         """
         kept: list[tuple[float, int, Path]] = []
         gone: list[tuple[int, Path]] = []
-        for place, found in self._all():
+        every = self._all()
+        # Where not even the newest is young enough the clock may be wrong: nothing goes for its age then.
+        newest = max((found.st_mtime for _, found in every), default=now)
+        days = days if newest >= now - days * _DAY else math.ceil((now - newest) / _DAY) + days
+        for place, found in every:
             if place.name.removesuffix(".z") in spare:
                 continue
             if files.is_temp(place.name) or found.st_mtime < now - days * _DAY:
@@ -162,7 +167,7 @@ class Versions:
     def _all(self) -> list[tuple[Path, os.stat_result]]:
         found: list[tuple[Path, os.stat_result]] = []
         root = self.vault.locate(f"{STATE}/versions")
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for folder in sorted(os.listdir(root)):
                 with contextlib.suppress(NotADirectoryError):
                     for name in sorted(os.listdir(root / folder)):

@@ -35,7 +35,7 @@ EPILOG = (
     "130 Ctrl-C; 141 the output's reader left."
 )
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="vault-palace",
     epilog=EPILOG,
     no_args_is_help=True,
