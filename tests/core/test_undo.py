@@ -15,6 +15,7 @@ from vault_palace.core.undo import (
     cancelled,
     changed_lines,
     difference,
+    in_place,
     reverted,
     target,
 )
@@ -177,3 +178,43 @@ def test_equal_texts_have_no_difference() -> None:
 )
 def test_changed_lines_are_counted(before: str, after: str, expected: str) -> None:
     assert str(changed_lines(before, after)) == expected
+
+
+# -- putting a version in a note's place --------------------------------------------------------------------
+
+IN_PLACE = [
+    # the version, the note now, what it becomes
+    (note("old\n", streak=1), note("new\n", streak=5), note("old\n", streak=5)),
+    (note("old\n", density=0.4), note("new\n", density=0.9), note("old\n", density=0.4)),
+    (note("old\n"), note("new\n", tags="[b]"), note("old\n")),
+    (note("old\n", tags="[a]"), note("new\n"), note("old\n", tags="[a]")),
+    (note("old\n", tags="[a] # mine"), note("new\n"), note("old\n", tags="[a] # mine")),
+    (note("old\n", rises_on="2031-01-01"), note("new\n"), note("old\n")),
+    ("old\n", note("new\n"), note("old\n")),
+    ("---\nid: other\n---\nold\n", note("new\n"), note("old\n")),
+    (note("a\r\n").replace("\n", "\r\n"), note("new\n"), note("a\r\n").replace("\n", "\r\n")),
+    (note("old\n"), "---\nid: [\n---\nnew\n", note("old\n")),
+]
+
+
+@pytest.mark.parametrize(("version", "now", "expected"), IN_PLACE)
+def test_a_version_in_place_says_what_it_said_and_stands_where_the_note_stands(
+    version: str, now: str, expected: str
+) -> None:
+    found = in_place(version, now)
+
+    assert (found.text, found.newer) == (expected, ())
+
+
+def test_of_a_version_with_a_broken_header_the_body_alone_is_taken() -> None:
+    found = in_place("---\nid: mem_1\ntags: [half\n---\nold\n", note("new\n", streak=5))
+
+    assert found.text == note("old\n", streak=5)
+    assert found.newer
+
+
+@given(body=st.text(max_size=80), other=st.text(max_size=80), streak=st.integers(-5, 5))
+def test_a_note_put_in_its_own_place_stays_as_it_is(body: str, other: str, streak: int) -> None:
+    there, now = note(body, streak=streak), note(other, streak=streak)
+
+    assert in_place(there, now).text == there

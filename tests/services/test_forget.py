@@ -19,6 +19,7 @@ from tests.services.conftest import Clock, OpenPalace
 from tests.services.test_kill_points import copy_of, opened
 from tests.storage.killpoints import Stop, every_kill_point
 from vault_palace.core.errors import Busy, NotFound, PathViolation, PolicyViolation
+from vault_palace.core.model import MAP_NOTE
 from vault_palace.services import deeds, journalnote, mapping
 from vault_palace.services.palace import Palace
 
@@ -195,6 +196,46 @@ def test_notes_that_link_to_it_stay_and_are_listed(palace: Palace, vault: Path, 
 
     assert place.read_text(encoding="utf-8") == text
     assert answer["links"] == ["01_Shallow/Ref.md"]
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_why_the_index_note_still_names_it_is_told(
+    palace: Palace, vault: Path, note: Note, outside: bool
+) -> None:
+    palace.write(WORDS, title=SECRET)
+    note("01_Shallow/Ref.md", f"see [[{SECRET}]]\n")
+    place = note(MAP_NOTE, f"# Palace map\n\n{'About ' + SECRET if outside else 'Mine'}.\n")
+
+    answer = palace.forget(SECRET, confirm=True)
+
+    (why,) = [line for line in answer["left"] if line.startswith(MAP_NOTE)]
+    assert SECRET in place.read_text(encoding="utf-8")
+    assert ("outside the markers" in why) is outside
+    assert ("links of other notes" in why) is not outside
+    assert "at work" not in why
+
+
+def test_an_index_note_whose_markers_are_broken_says_so(palace: Palace, vault: Path, note: Note) -> None:
+    palace.write(WORDS, title=SECRET)
+    note(MAP_NOTE, f"%% palace:begin %%\n[[{SECRET}]]\n")
+
+    answer = palace.forget(SECRET, confirm=True)
+
+    (why,) = [line for line in answer["left"] if line.startswith(MAP_NOTE)]
+    assert "cannot be made anew" in why
+
+
+def test_a_person_at_work_in_the_index_note_is_told_of(
+    palace: Palace, vault: Path, note: Note, clock: Clock
+) -> None:
+    palace.write(WORDS, title=SECRET)
+    place = note(MAP_NOTE, f"# Map\n\n%% palace:begin %%\n\n[[{SECRET}]]\n\n%% palace:end %%\n")
+    os.utime(place, (clock().timestamp(), clock().timestamp()))
+
+    answer = palace.forget(SECRET, confirm=True)
+
+    (why,) = [line for line in answer["left"] if line.startswith(MAP_NOTE)]
+    assert "at work in it" in why
 
 
 def test_what_others_hold_is_listed_and_left(palace: Palace, vault: Path, note: Note) -> None:

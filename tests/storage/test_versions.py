@@ -95,6 +95,15 @@ def test_a_fingerprint_is_no_path(vault: Path, fingerprint: str) -> None:
         Versions(Vault(vault)).get(fingerprint)
 
 
+def test_a_version_says_when_it_was_kept(vault: Path) -> None:
+    versions = Versions(Vault(vault))
+    fingerprint = versions.keep(b"words")
+    os.utime(_place(vault, fingerprint), (50 * DAY,) * 2)
+
+    assert versions.kept_at(fingerprint) == 50 * DAY
+    assert versions.kept_at("0" * 64) is None
+
+
 def test_forgetting_erases_a_version(vault: Path) -> None:
     versions = Versions(Vault(vault))
     fingerprint = versions.keep(b"words")

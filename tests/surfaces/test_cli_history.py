@@ -167,3 +167,84 @@ def test_what_forgetting_cannot_reach_ends_with_1(
 
     assert status == 1
     assert document["left"] == [".trash/Pump.md: Obsidian's trash; empty it"]
+
+
+# -- versions -----------------------------------------------------------------------------------------------
+
+
+def kept(vault: Path, run: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]) -> str:
+    """A version that only a person wrote, as the keeper keeps it; its name."""
+    place = vault / PUMP
+    before = place.read_text(encoding="utf-8")
+    place.write_text(before.replace("two", "typed by hand"), encoding="utf-8")
+    os.utime(place, (1_700_000_000, 1_700_000_000))
+    assert main(["watch", "--once", "--vault", str(vault)]) == 0
+    capsys.readouterr()
+    place.write_text(before, encoding="utf-8")
+    os.utime(place, (1_700_000_001, 1_700_000_001))
+    _, document = run("history", "Pump")
+    for one in document["versions"]:
+        _, told = run("history", "Pump", "--version", one["version"])
+        if "typed by hand" in told["text"]:
+            return str(one["version"])
+    raise AssertionError("the version is not named")
+
+
+def test_a_version_is_listed_shown_then_put_back(
+    pump: None,
+    run: Callable[..., tuple[int, Any]],
+    vault: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = kept(vault, run, capsys)
+    capsys.readouterr()
+
+    listed = shown(vault, capsys, "history", "Pump")
+    text = shown(vault, capsys, "history", "Pump", "--version", name)
+    said = shown(vault, capsys, "undo", "Pump", "--version", name, "--confirm")
+
+    assert name in [line.split("\t")[0] for line in listed.splitlines()]
+    assert text.startswith("---\n")
+    assert text.rstrip("\n").endswith("typed by hand")
+    assert f"Put back version {name}" in said
+    assert "typed by hand" in (vault / PUMP).read_text(encoding="utf-8")
+
+
+def test_a_version_is_previewed_before_a_person_is_asked(
+    pump: None,
+    run: Callable[..., tuple[int, Any]],
+    vault: Path,
+    capsys: pytest.CaptureFixture[str],
+    terminal: Callable[..., Terminal],
+) -> None:
+    name = kept(vault, run, capsys)
+    tty = terminal("n\n")
+
+    main(["undo", "Pump", "--version", name, "--vault", str(vault)])
+
+    assert tty.shown().index("+typed by hand") < tty.shown().index("Do this now? [y/N]")
+    assert "typed by hand" not in (vault / PUMP).read_text(encoding="utf-8")
+
+
+def test_operations_name_the_versions_around_them(
+    pump: None, vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(vault, capsys, "history", "Pump").splitlines()
+
+    append, write = [line.split("\t")[-1] for line in lines if "\t" in line]
+    before = append.partition(",")[0].removeprefix("before ")
+    assert write == f"after {before}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("purge", PUMP), ("undo", "Pump"), ("forget", "Pump"), ("metabolize",)],
+    ids=lambda words: words[0],
+)
+def test_what_needs_a_yes_is_told_as_the_option_s_name(
+    pump: None, run: Callable[..., tuple[int, Any]], words: tuple[str, ...]
+) -> None:
+    status, document = run(*words)
+
+    assert status == 15
+    assert "needs --confirm" in document["error"]["message"]

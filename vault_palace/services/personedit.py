@@ -7,16 +7,20 @@ is guessed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from vault_palace.core import frontmatter
 from vault_palace.core import undo as undoing
+from vault_palace.core.errors import VaultError
 from vault_palace.services import kept
 from vault_palace.services.history import DEEDS
 from vault_palace.services.house import House
 from vault_palace.storage.records import Entry, NoteFact, Trace
+
+KEEP = "keep"  # the keeper's verb for what follows from an edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +59,13 @@ def of(house: House, entries: Sequence[Entry], deed: Entry, fact: NoteFact) -> E
 
 def _around(house: House, entries: Sequence[Entry], deed: Entry, fact: NoteFact) -> tuple[Side, Side] | None:
     at = next((number for number, one in enumerate(entries) if one.op == deed.op), 0)
+    earlier = list(_about(entries[:at], fact.id))[::-1]
     known, exact = fact, None
-    for entry in reversed(entries[:at]):
-        theirs = next((one for one in entry.notes if one.id == fact.id), None)
-        if theirs is None or entry.state in ("undone", "superseded"):
-            continue
-        trace = next((step for step in entry.steps if (step.to or step.path) == theirs.path), None)
+    if earlier and earlier[0][0].verb != KEEP:  # else the keeper wrote first what follows from the edit
+        exact = _next_seen(house, _about(entries[at + 1 :], fact.id), fact)
+    for entry, theirs, trace in earlier:
         left = kept.bytes_of(house, trace.after) if trace is not None and trace.after else None
-        if not _alike(known, theirs) or (exact and left and _said(house, fact, exact, left)):
+        if not _alike(known, theirs) or (exact and left and _differ(house, fact, exact, left)):
             old = Side(left) if left is not None else _looked_up(house, theirs)
             new = Side(exact) if exact is not None else _looked_up(house, known)
             return (old, new) if old is not None and new is not None else None
@@ -79,6 +82,34 @@ def _around(house: House, entries: Sequence[Entry], deed: Entry, fact: NoteFact)
     return None
 
 
+def _about(entries: Iterable[Entry], id: str) -> Iterator[tuple[Entry, NoteFact, Trace | None]]:
+    """The entries about a note, each with what it says of it and its step, if it had one."""
+    for entry in entries:
+        theirs = next((one for one in entry.notes if one.id == id), None)
+        if theirs is not None and entry.state not in ("undone", "superseded"):
+            yield (
+                entry,
+                theirs,
+                next((one for one in entry.steps if (one.to or one.path) == theirs.path), None),
+            )
+
+
+def _next_seen(
+    house: House, later: Iterable[tuple[Entry, NoteFact, Trace | None]], fact: NoteFact
+) -> bytes | None:
+    """The bytes that the next operation after the edit found, or those there are now, if they fit *fact*."""
+    first = next(iter(later), None)
+    if first is not None:
+        trace = first[2]
+        found = _found_by(house, trace) if trace is not None else None
+    else:
+        found = None
+        with suppress(VaultError):
+            found = house.vault.read(fact.path).data
+    facts = house.note_facts(fact.path, found) if found is not None else []
+    return found if facts and facts[0].id == fact.id and _alike(facts[0], fact) else None
+
+
 def _found_by(house: House, trace: Trace) -> bytes | None:
     return kept.bytes_of(house, trace.before) if trace.before else None
 
@@ -89,7 +120,7 @@ def _alike(one: NoteFact, other: NoteFact) -> bool:
     return one.body == other.body and all(a is None or b is None or a == b for a, b in pairs)
 
 
-def _said(house: House, fact: NoteFact, one: bytes, other: bytes) -> bool:
+def _differ(house: House, fact: NoteFact, one: bytes, other: bytes) -> bool:
     """Whether two versions say different things, what the program derives aside."""
     return kept.said(house, fact.path, one) != kept.said(house, fact.path, other)
 
