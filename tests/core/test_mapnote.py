@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vault_palace.core.errors import InvalidArguments, MalformedNote
-from vault_palace.core.mapnote import BEGIN, END, add_link, remove_link, with_block
+from vault_palace.core.mapnote import BEGIN, END, add_link, block_lines, remove_link, with_block
 
 BLOCK = "%% palace:begin %%\n## Links\n\n- [[Generated]]\n%% palace:end %%\n"
 
@@ -332,3 +332,19 @@ def test_a_block_is_placed_for_good(text: str, block: str) -> None:
     twice = with_block(once, block)
 
     assert twice == once
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("# Map\n", []),
+        (f"# Map\n\n{BEGIN}\none\ntwo\n{END}\nmine\n", [4, 5]),
+        (f"---\na: b\n---\n{BEGIN}\r\none\r\n{END}\r\n", [5]),
+        (f"{BEGIN}\n{END}\n", []),
+        (f"{BEGIN}\none\n", []),
+        (f"```\n{BEGIN}\none\n{END}\n```\n", []),
+    ],
+)
+def test_the_lines_of_the_block_are_those_between_its_markers(text: str, lines: list[int]) -> None:
+    assert list(block_lines(text)) == lines

@@ -35,6 +35,19 @@ def test_check_names_every_problem_with_path_and_line(palace: Palace, note: Note
     }
 
 
+def test_what_leads_nowhere_in_a_generated_block_is_no_problem_of_that_note(
+    palace: Palace, note: Note
+) -> None:
+    block = "%% palace:begin %%\n\n[[Nowhere]]\n\n%% palace:end %%\n"
+    note("PALACE_MAP.md", f"[[Mine]]\n\n{block}\n[[Mine too]]\n")
+    note("_System/Journal.md", block)
+    note("01_Shallow/one.md", block)
+
+    found = [(one.path, one.line) for one in palace.check() if one.code == "unresolved_link"]
+
+    assert found == [("01_Shallow/one.md", 3), ("PALACE_MAP.md", 1), ("PALACE_MAP.md", 9)]
+
+
 def test_a_healthy_vault_has_no_problems(palace: Palace) -> None:
     palace.write("see [[Other]]", title="T")
     palace.write("x", title="Other")

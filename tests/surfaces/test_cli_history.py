@@ -222,7 +222,8 @@ def test_a_version_is_previewed_before_a_person_is_asked(
 
     main(["undo", "Pump", "--version", name, "--vault", str(vault)])
 
-    assert tty.shown().index("+typed by hand") < tty.shown().index("Do this now? [y/N]")
+    said = tty.shown()
+    assert said.index("+typed by hand") < said.index("Do this now? [y/N]")
     assert "typed by hand" not in (vault / PUMP).read_text(encoding="utf-8")
 
 

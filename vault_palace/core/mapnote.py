@@ -114,6 +114,15 @@ def with_block(text: str, block: str) -> str:
     return before + made + after
 
 
+def block_lines(text: str) -> range:
+    """The numbers of the lines between the markers; empty where there is no pair of them."""
+    try:
+        pair = _markers(_lines(text), _body_line(text))
+    except MalformedNote:
+        pair = None
+    return range(0) if pair is None else range(pair[0] + 2, pair[1] + 1)
+
+
 def _laid_out(block: str, end_of_line: str) -> str:
     """The block with the note's line ends and blank lines around it: a table would take in the marker."""
     inner = re.sub(r"\r\n|\n|\r", end_of_line, block.strip("\r\n"))

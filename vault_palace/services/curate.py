@@ -89,7 +89,7 @@ def check(house: House) -> list[Problem]:
 def problems(house: House) -> list[Problem]:
     """All that is wrong as far as the cache, the journals and the policy know, each once; see `check`."""
     found = {
-        *house.shelf.problems(),
+        *generated.outside(house, house.shelf.problems()),
         *house.policy_problems(),
         *house.journal.problems(),
         *open_operations(house.journal),

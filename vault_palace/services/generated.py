@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from vault_palace.core import mapnote, places
 from vault_palace.core.errors import MalformedNote, NotFound, VaultError
 from vault_palace.core.model import MAP_NOTE, SYSTEM, Problem
@@ -9,6 +11,7 @@ from vault_palace.services.house import House
 
 PICTURE = "PALACE_MAP.svg"
 JOURNAL_NOTE = f"{SYSTEM}/Journal.md"
+UNRESOLVED = "unresolved_link"
 _CODES = {MAP_NOTE: "broken_map", JOURNAL_NOTE: "broken_journal"}
 
 
@@ -16,6 +19,26 @@ def problems(house: House) -> tuple[Problem, ...]:
     """What a person has to mend before these can be kept in step; nothing where they only are missing."""
     found = (hindrance(house, path) for path in (MAP_NOTE, PICTURE, JOURNAL_NOTE))
     return tuple(problem for problem in found if problem is not None)
+
+
+def outside(house: House, found: Iterable[Problem]) -> Iterator[Problem]:
+    """*found* without links in generated blocks that lead nowhere: they stand in other notes, or did."""
+    blocks: dict[str, range] = {}
+    for problem in found:
+        path = problem.path
+        if problem.code == UNRESOLVED and path in _CODES:
+            if path not in blocks:
+                blocks[path] = _block(house, path)
+            if problem.line in blocks[path]:
+                continue
+        yield problem
+
+
+def _block(house: House, path: str) -> range:
+    try:
+        return mapnote.block_lines(house.vault.read(path).data.decode("utf-8", "replace"))
+    except VaultError:
+        return range(0)
 
 
 def hindrance(house: House, path: str) -> Problem | None:
