@@ -19,7 +19,7 @@ from vault_palace.services.house import House, Note, Put
 from vault_palace.storage.records import Entry, Trace
 
 STALE = timedelta(seconds=3)  # a save so soon after a change was begun before it
-LATELY = timedelta(days=1)  # older changes were looked after, or are what people wanted
+LATELY = timedelta(days=30)  # older changes were looked after, or are what people wanted
 BACK = timedelta(
     seconds=60
 )  # a moved note's old name that comes again within this was saved by an open editor
@@ -108,13 +108,14 @@ class Overwritten:
     def _lately(self, note: Note) -> list[_Change]:
         """The newest changes of the note, each with the bytes that followed and when those were written."""
         now = self.house.now()
-        steps = [
-            (entry, step)
-            for entry in self.house.journal.recent()
-            if timedelta(0) <= now - entry.at < LATELY and entry.state in ("done", "begin")
-            for step in entry.steps
-            if (step.to or step.path) in {note.path, *_places(entry, note.id)}
-        ]
+        steps: list[tuple[Entry, Trace]] = []
+        for entry in self.house.journal.recent():
+            if not timedelta(0) <= now - entry.at < LATELY or entry.state not in ("done", "begin"):
+                continue
+            places = _places(entry, note.id)
+            if entry.verb == "deleted" and places:
+                steps.clear()  # a person wanted nothing of it any more
+            steps += [(entry, step) for step in entry.steps if (step.to or step.path) in {note.path, *places}]
         found = []
         for number, (entry, step) in enumerate(steps):
             if number + 1 < len(steps):
