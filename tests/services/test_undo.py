@@ -9,6 +9,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,123 @@ def test_undoing_what_a_metabolize_archived_brings_the_notes_back(
         assert header(vault, path).get("layer") != "archive"
         assert "archived_on" not in header(vault, path) or path.startswith("_Archive/")
     assert everything(vault).keys() == before.keys()
+
+
+# -- out of the archive -------------------------------------------------------------------------------------
+
+
+def decays_on(vault: Path, path: str) -> str:
+    return str(header(vault, path).get("decays_on"))
+
+
+@pytest.mark.parametrize("layer", ["shallow", "sediment"])
+@pytest.mark.parametrize("days", [0, 1, 200])
+def test_what_a_rule_let_go_comes_back_with_a_fresh_start_and_stays(
+    palace: Palace, vault: Path, clock: Clock, layer: str, days: int
+) -> None:
+    """By its former streak, or by the days in the archive, it would go again the next night."""
+    path = palace.write("[m](Other.md) [[Other]]", title="Sand", layer=layer)["saved_path"]
+    palace.write("x", title="Other", layer=layer, density=0.9)
+    clock.turn(days=130)
+    palace.metabolize(confirm=True, force=True)
+    op = next(one.op for one in palace.house.journal.recent() if one.verb == "archive")
+    clock.turn(days=days)
+
+    (told,) = palace.undo(op, preview=True)["undone"]
+    palace.undo(op, confirm=True)
+    back = header(vault, path)
+    clock.turn(days=1)
+    answer = palace.metabolize(confirm=True, force=True)
+
+    moved = next(one for one in told["notes"] if one["to"] == path)
+    assert moved["what"] == "moved back with a fresh start, as by restore"
+    assert "+streak: 0" in moved["diff"]
+    assert (back["streak"], back.get("missed", 0), back["layer"]) == (0, 0, layer)
+    assert str(back["layer_since"])[:10] == (palace.house.today() - timedelta(days=1)).isoformat()
+    assert answer["archived"] == []
+    assert "[m](Other.md) [[Other]]" in text(vault, path)
+
+
+def test_a_fresh_start_is_the_one_that_restore_gives(
+    palace: Palace, vault: Path, clock: Clock, open_palace: OpenPalace, tmp_path: Path
+) -> None:
+    palace.write("x", title="Sand")
+    clock.turn(days=9)
+    palace.metabolize(confirm=True, force=True)
+    copy = tmp_path / "copy/vault"
+    shutil.copytree(vault, copy)
+    clock.turn(days=3)
+    other = open_palace(copy)
+
+    palace.undo(newest_of(palace, "archive"), confirm=True)
+    other.restore("_Archive/01_Shallow/Sand.md")
+
+    keys = ("streak", "missed", "layer", "layer_since", "status", "decay_days", "decays_on", "last_touched")
+    undone, restored = header(vault, "01_Shallow/Sand.md"), header(copy, "01_Shallow/Sand.md")
+    assert {key: undone.get(key) for key in keys} == {key: restored.get(key) for key in keys}
+
+
+def newest_of(palace: Palace, verb: str) -> str:
+    return [one.op for one in palace.house.journal.recent() if one.verb == verb][-1]
+
+
+def test_a_purge_that_is_undone_weeks_later_is_not_undone_by_the_next_night(
+    palace: Palace, clock: Clock
+) -> None:
+    path = palace.write("x", title="Sand")["saved_path"]
+    palace.purge(path, confirm=True)
+    clock.turn(days=40)
+
+    answer = palace.undo(newest(palace), confirm=True)
+    clock.turn(days=1)
+
+    assert [one["what"] for one in answer["undone"][0]["notes"]] == [
+        "moved back with a fresh start, as by restore"
+    ]
+    assert palace.metabolize(confirm=True, force=True)["archived"] == []
+
+
+def test_a_purge_of_what_was_due_that_is_undone_at_once_leaves_it_a_lifetime(
+    palace: Palace, vault: Path, clock: Clock
+) -> None:
+    path = palace.write("x", title="Sand")["saved_path"]
+    clock.turn(days=8)
+    palace.purge(path, confirm=True)
+
+    palace.undo(newest(palace), confirm=True)
+
+    assert decays_on(vault, path) == (palace.house.today() + timedelta(days=8)).isoformat()
+
+
+@pytest.mark.parametrize("how", [{"density": 0.9}, {"layer": "bedrock"}])
+def test_a_purged_note_that_no_rule_lets_go_comes_back_as_it_was_also_later(
+    palace: Palace, vault: Path, clock: Clock, how: dict[str, Any]
+) -> None:
+    path = palace.write("x", title="Basalt", **how)["saved_path"]
+    before = text(vault, path)
+    palace.purge(path, confirm=True)
+    clock.turn(days=40)
+
+    answer = palace.undo(newest(palace), confirm=True)
+
+    assert text(vault, path) == before
+    assert [one["what"] for one in answer["undone"][0]["notes"]] == ["moved back"]
+
+
+def test_what_was_changed_in_the_archive_stays_beside_the_fresh_start(
+    palace: Palace, vault: Path, clock: Clock
+) -> None:
+    path = palace.write("x", title="Sand")["saved_path"]
+    clock.turn(days=9)
+    palace.metabolize(confirm=True, force=True)
+    archived = vault / "_Archive/01_Shallow/Sand.md"
+    archived.write_text(archived.read_text(encoding="utf-8") + "kept\n", encoding="utf-8")
+
+    palace.undo(newest_of(palace, "archive"), confirm=True)
+    clock.turn(days=1)
+
+    assert text(vault, path).endswith("kept\n")
+    assert palace.metabolize(confirm=True, force=True)["archived"] == []
 
 
 # -- what was done since stays ------------------------------------------------------------------------------

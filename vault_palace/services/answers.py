@@ -257,7 +257,7 @@ class HistoryAnswer(TypedDict):
 class UndoneNote(TypedDict):
     path: str
     to: str  # where it is then; `path` when it stays
-    what: str  # changed back, moved back, links rewritten, removed, brought back
+    what: str  # changed back, moved back (with a fresh start), links rewritten, removed, brought back
     diff: list[str]  # the lines that change, as a unified diff
     newer: str  # what was changed since and is left, in words; may be empty
 

@@ -16,7 +16,7 @@ from vault_palace.core import undo as undoing
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import Busy, Conflict, NoteChanged, NotFound, VaultError
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import finding, kept, personedit, relocate
+from vault_palace.services import finding, freshstart, kept, personedit, relocate
 from vault_palace.services.answers import UndoneNote, UndoRefusal
 from vault_palace.services.history import Subject, concerning, id_at
 from vault_palace.services.house import Edit, House, Move, Note, Put, Remove
@@ -388,7 +388,10 @@ def _carry_back(view: View, entry: Entry, trace: Trace, note: Note, plan: Plan) 
     if folder:
         finding.open_to_notes(house, folder)
     to = finding.free_place(house, trace.path, besides=note.path)
-    wanted = {to: _decoded(old)} if note.stored.data == new else {}
+    text = freshstart.given(house, entry, note, to, found.text)
+    wanted: dict[str, str] = {}
+    if note.stored.data == new:
+        wanted[to] = freshstart.given(house, entry, note, to, _decoded(old))
     for step in entry.steps:
         other = view.at(step.path) if step.kind == "put" else None
         former = bytes_of(house, step.before) if step.before is not None else None
@@ -397,12 +400,13 @@ def _carry_back(view: View, entry: Entry, trace: Trace, note: Note, plan: Plan) 
         referrer = _without(house, other, former, other.stored.data)
         if referrer is not None and referrer.text is not None:
             wanted[step.path] = referrer.text
-    course = relocate.plotted(house, note, to, found.text, look=view.look, wanted=wanted)
+    course = relocate.plotted(house, note, to, text, look=view.look, wanted=wanted)
     plan.edits += course.edits
     plan.left += course.left
     for edit in course.edits:
         if isinstance(edit, Move):
-            _told(plan, "moved back", edit.path, edit.before.data, edit.data, to=edit.to, newer=_newer(found))
+            how = "moved back" if text == found.text else "moved back with a fresh start, as by restore"
+            _told(plan, how, edit.path, edit.before.data, edit.data, to=edit.to, newer=_newer(found))
         elif edit.before is not None:
             _told(plan, "links rewritten", edit.path, edit.before.data, edit.data)
 
