@@ -120,18 +120,19 @@ class Stage:
     def _tell_the_journal(self, paths: Sequence[str]) -> None:
         """Put the notes on record as if the program had written them."""
         house = self.palaces[0].house
-        files = {path: house.vault.read(path) for path in paths}
-        made = Entry(
-            op="0123456789abcdef",
-            verb="keep",
-            at=START,
-            steps=tuple(Trace(kind="put", path=path, after=file.fingerprint) for path, file in files.items()),
-            notes=tuple(fact for path, file in files.items() for fact in house.note_facts(path, file.data)),
-            machine=house.machine,
-        )
         with house.locked():
-            house.journal.begin(made)
-            house.journal.close(made.op, "done")
+            for number, path in enumerate(paths):
+                file = house.vault.read(path)
+                made = Entry(
+                    op=f"{number:016x}",
+                    verb="keep",
+                    at=START,
+                    steps=(Trace(kind="put", path=path, after=file.fingerprint),),
+                    notes=tuple(house.note_facts(path, file.data)),
+                    machine=house.machine,
+                )
+                house.journal.begin(made)
+                house.journal.close(made.op, "done")
 
     def stamp(self, paths: Sequence[str], at: datetime | None = None) -> None:
         """Give the files the clock's time: other programs know only the machine's."""
