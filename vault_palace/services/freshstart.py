@@ -21,8 +21,8 @@ VERBS = frozenset({"archive", "purge"})
 def given(house: House, entry: Entry, archived: Note, to: str, text: str) -> str:
     """*text*, which undoing *entry* makes of the *archived* note at *to*, with a fresh start where needed.
 
-    A note that no rule would let go needs none, nor one that was purged this very day and is not due tomorrow:
-    it comes back as it was.
+    A note that no rule would let go needs none, nor one that was purged this very day and is not due
+    tomorrow: it comes back as it was.
     """
     if entry.verb not in VERBS or archived.kind != "archived" or archived.header.problem is not None:
         return text
