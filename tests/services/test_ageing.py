@@ -828,6 +828,22 @@ def test_nothing_is_remembered_of_a_vault_that_may_not_be_written(
     assert not (vault / STATE).exists()
 
 
+def test_a_note_goes_when_the_machine_that_runs_has_announced_it(
+    sand: Palace, vault: Path, clock: Clock, open_palace: OpenPalace, tmp_path: Path
+) -> None:
+    announced(sand)
+    synced = tmp_path / "synced/vault"
+    shutil.copytree(vault, synced, ignore=shutil.ignore_patterns(".palace"))
+    other = open_palace(synced)
+    clock.turn(days=1)
+
+    first = let_go(other)
+    next_day(other, clock)
+
+    assert first == []
+    assert let_go(sand) == let_go(other) == ["_Archive/01_Shallow/Sand.md"]
+
+
 def test_a_run_that_a_person_asks_for_needs_no_announcement(sand: Palace) -> None:
     answer = sand.metabolize(confirm=True)
 
