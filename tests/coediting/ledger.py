@@ -63,6 +63,7 @@ class Ledger:
     replaced: set[str] = field(default_factory=set)  # words that an agent's replace or new body left out
     dropped: list[Dropped] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # marks of notes that a person deleted
+    deleted: set[str] = field(default_factory=set)  # marks of notes that a person deleted at some time
     copied: set[str] = field(default_factory=set)  # marks of notes that people's programs have there twice
     links: dict[str, str] = field(default_factory=dict)  # a link's alias -> the mark of the note it leads to
     ratings: dict[str, float | None] = field(default_factory=dict)  # as last given; None: a person's
@@ -111,6 +112,9 @@ class Ledger:
         """A person deleted the note with this text."""
         self.removed |= words(text)
         self.gone |= marks(text) - self.copied  # the other one is still there
+        self.deleted |= marks(text)
+        for mark in marks(text):  # whatever comes of an old text of it, this is not asked of it any more
+            self.ratings.pop(mark, None)
         self.moved_by_people[path] = at
 
     def person_moved(self, path: str, at: float) -> None:

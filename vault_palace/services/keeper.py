@@ -217,12 +217,14 @@ class Keeper:
             self._unkept[path] = row.fingerprint
             if row.kind not in NOTES:
                 continue
-            if path in outside:
+            known = bool(row.id) and last_write(row.id) is not None
+            if path in outside and not first:
                 self._changed_at[path] = now
             moved = path in found.renamed or path in found.twins
-            if few or path in outside or moved or upkeep.wants(row, unseen):
+            # What no journal tells of was written by somebody who knew how; the daily run sees to the rest.
+            told = path in outside and (known or not first)
+            if few or told or moved or upkeep.wants(row, unseen):
                 edited = path in outside and path not in bulk
-                known = last_write(row.id) is not None
                 self._wait_for(path, row, found, now, edited=edited, known=known, first=first)
         for path in vanished:
             self._due.pop(path, None)
@@ -462,6 +464,9 @@ class Keeper:
         """Whether it was a late save of a moved note and is dealt with; else it gets an id of its own."""
         home = due.twin_of
         known = self.trail.known.get(path)
+        if not self.house.vault.exists(home) and known is not None and known.id:
+            others = [other for other in self.house.shelf.paths_of_id(known.id) if other != path]
+            home = due.twin_of = others[0] if others else home  # the original went on
         if not self.house.vault.exists(home):
             due.twin_of = ""  # it was half of a move
             due.was, due.deeds = home, {"renamed": f"moved from {home}"}

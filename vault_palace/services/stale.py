@@ -172,24 +172,17 @@ class Overwritten:
         if not began:
             return note
         self._handled.update(dict.fromkeys(entry.op for entry, *_ in lately))
-        appended = frozenset[str]().union(
-            *(self._added(trace) for entry, trace, *_ in lately if entry.verb == "append")
-        )
         what = "what came since it was read"
-        return self._restored(note, min(began)[1], lately[-1][1].after, what, appended)
-
-    def _added(self, trace: Trace) -> set[str]:
-        before, after = self._header(trace.before), self._header(trace.after)
-        return set() if before is None or after is None else _lines(after.body) - _lines(before.body)
+        return self._restored(note, min(began)[1], lately[-1][1].after, what, all_of_it=True)
 
     def _restored(
-        self, note: Note, old: str | None, new: str | None, what: str, appended: frozenset[str] = frozenset()
+        self, note: Note, old: str | None, new: str | None, what: str, *, all_of_it: bool = False
     ) -> Note:
         """*note*, with what the version *new* has and *old* had not; *what* says it in words."""
         before, after = self._header(old), self._header(new)
         if before is None or after is None or note.text is None:
             return note
-        text = self._body_back(note.text, note.header.body, before.body, after.body, appended)
+        text = self._body_back(note.text, note.header.body, before.body, after.body, all_of_it)
         changes: dict[str, Value | Delete] = {
             key: after.values.get(key, DELETE)
             for key in OWNED & (before.values.keys() | after.values.keys())
@@ -208,10 +201,10 @@ class Overwritten:
         return self.house.look(note.path)
 
     @staticmethod
-    def _body_back(text: str, now: str, before: str, after: str, appended: frozenset[str]) -> str:
+    def _body_back(text: str, now: str, before: str, after: str, all_of_it: bool) -> str:
         """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win.
 
-        Of what cannot be merged the lines in *appended* are added at the end.
+        What cannot be merged is added at the end where *all_of_it* is wanted, else left to its version.
         """
         known, there = _lines(before), _lines(now)
         lost = [line for line in after.splitlines() if line.strip() and line.strip() not in known | there]
@@ -224,8 +217,7 @@ class Overwritten:
         merged = merge.merge_bodies(before, now, after)
         if merged.clean:
             return frontmatter.replace_body(text, merged.text)
-        added = "\n".join(line for line in lost if line.strip() in appended)
-        return frontmatter.append_body(text, added) if added else text
+        return frontmatter.append_body(text, "\n".join(lost)) if all_of_it else text
 
     def _header(self, fingerprint: str | None) -> frontmatter.Header | None:
         data = self._version(fingerprint)

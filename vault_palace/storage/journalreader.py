@@ -26,7 +26,7 @@ from vault_palace.storage.records import (
 from vault_palace.storage.vault import Vault
 
 _TAIL_CHECK = 512
-RECENT = 400  # operations that `recent` tells of
+RECENT = 2_000  # operations that `recent` tells of
 _BOM = b"\xef\xbb\xbf"
 TIMED = frozenset({"metabolize"})  # verbs of which every time is at hand
 
