@@ -296,3 +296,18 @@ def test_one_of_two_notes_with_one_id_gets_its_own_however_they_came(
 
     assert person.says("01_Shallow/Third.md")["id"] == known
     assert not (person.root / PLAN).exists() or person.says(PLAN)["id"] != known
+
+
+def test_a_rating_that_a_person_takes_back_by_hand_stays_taken_back(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.rate(path=PLAN, density=0.3)
+    settle(keeper, clock)
+    palace.rate(path=PLAN, density=0.9)
+    settle(keeper, clock)
+    clock.at += timedelta(minutes=5)
+    person.edits(PLAN, "density: 0.9", "density: 0.3")
+
+    settle(keeper, clock)
+
+    assert person.says(PLAN)["density"] == 0.3

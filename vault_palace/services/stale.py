@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from vault_palace.core import frontmatter, merge
 from vault_palace.core.errors import MalformedNote, VaultError
 from vault_palace.core.frontmatter import DELETE, Delete
-from vault_palace.core.model import OWNED, Value
+from vault_palace.core.model import DERIVED, OWNED, Value
 from vault_palace.services import conflicts
 from vault_palace.services.house import House, Note, Put
 from vault_palace.storage.records import Entry, Trace
@@ -143,12 +143,13 @@ class Overwritten:
             return False
         if _touched(then) < _touched(after):
             return True
-        changed = [
-            key
-            for key in OWNED & (before.values.keys() | after.values.keys())
+        # Lines that no person writes: who takes a rating back by hand leaves the forecast that came with it.
+        seen = {
+            (then.values.get(key) == before.values.get(key), then.values.get(key) == after.values.get(key))
+            for key in DERIVED & (before.values.keys() | after.values.keys())
             if before.values.get(key) != after.values.get(key)
-        ]
-        return bool(changed) and all(then.values.get(key) == before.values.get(key) for key in changed)
+        }
+        return any(old for old, _ in seen) and not any(new for _, new in seen)
 
     def _is_old(self, fingerprint: str) -> bool:
         """Whether the program itself once wrote these bytes: then somebody brought them back."""
