@@ -82,7 +82,7 @@ def main() -> int:
 
 
 def node_modules() -> str:
-    """The folder of what the tests need of npm, fetched once where npm is: a token counter, Obsidian's YAML."""
+    """What the tests need of npm, fetched once where npm is: a token counter, Obsidian's YAML."""
     modules = ROOT / ".tools" / "node_modules"
     npm = shutil.which("npm")
     missing = [name for name in ("gpt-tokenizer", "yaml") if not (modules / name).is_dir()]

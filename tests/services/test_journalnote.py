@@ -10,8 +10,9 @@ import pytest
 
 from tests.services.conftest import Clock, OpenPalace
 from vault_palace.services import deeds, journalnote
+from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.house import Put
-from vault_palace.services.journalnote import JOURNAL_NOTE, renew
+from vault_palace.services.journalnote import renew
 from vault_palace.services.palace import Palace
 
 Note = Callable[..., Path]

@@ -476,6 +476,13 @@ class House:
         self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move | Remove)])
         return operation.id
 
+    def twin_of(self, note: Note) -> str:
+        """Where another note with the same id lies, the one that the journals mean; empty when none does."""
+        last = self.journal.last_known(note.id) if note.id else None
+        if last is None or last.path in ("", note.path) or not self._is_at(note.id, last.path):
+            return ""
+        return last.path
+
     def _is_at(self, id: str, path: str) -> bool:
         """Whether the note at *path* has this id, as it is on disk."""
         try:

@@ -180,6 +180,9 @@ def _act(
     if busy:
         run.skipped.append(SkippedAnswer(path=note.path, reason=busy))
         return
+    if planned.to is not None and (other := house.twin_of(note)):
+        run.skipped.append(SkippedAnswer(path=note.path, reason=f"its id is that of {other}"))
+        return
     memory = house.memory_of(note)
     policy, now = house.policy(), house.now()
     fresh = rules.decide(memory, backlinks, now, policy, days_threshold=days_threshold, hold=held)

@@ -14,11 +14,12 @@ from vault_palace.core import frontmatter, merge
 from vault_palace.core.errors import MalformedNote, VaultError
 from vault_palace.core.frontmatter import DELETE, Delete
 from vault_palace.core.model import DERIVED, OWNED, Value
-from vault_palace.services import conflicts
+from vault_palace.services import conflicts, quiet
 from vault_palace.services.house import House, Note, Put
 from vault_palace.storage.records import Entry, Trace
 
 STALE = timedelta(seconds=3)  # a save so soon after a change was begun before it
+SOON = timedelta(minutes=1)  # so soon nobody takes all of a change back and writes on
 LATELY = timedelta(days=30)  # older changes were looked after, or are what people wanted
 BACK = timedelta(
     seconds=60
@@ -64,12 +65,14 @@ class Overwritten:
             run.append((entry, trace))
             if following == trace.after:
                 continue
-            unseen = False  # whoever did not see one change saw none that came after it
-            for change, its in run:
-                unseen = unseen or self._was_unseen(change, its, following, at)
-                if unseen and change.op not in self._handled:
-                    note = self._restored(note, its.before, its.after, f"{change.verb} {change.op}")
-                self._handled[change.op] = None
+            # Whoever did not see one change saw none that came after it.
+            unseen = next((n for n, one in enumerate(run) if self._was_unseen(*one, following, at)), len(run))
+            missed = run[unseen:]
+            if any(one.op not in self._handled for one, _ in missed):
+                what = f"{missed[0][0].verb} {missed[0][0].op}"
+                words = any(one.verb == "append" for one, _ in missed)
+                note = self._restored(note, missed[0][1].before, trace.after, what, all_of_it=words)
+            self._handled.update(dict.fromkeys(one.op for one, _ in run))
             run = []
         while len(self._handled) > MANY:
             del self._handled[next(iter(self._handled))]
@@ -143,6 +146,8 @@ class Overwritten:
             return False
         if _touched(then) < _touched(after):
             return True
+        if timedelta(0) <= at - entry.at <= SOON and then.values == before.values != after.values:
+            return True
         # Lines that no person writes: who takes a rating back by hand leaves the forecast that came with it.
         seen = {
             (then.values.get(key) == before.values.get(key), then.values.get(key) == after.values.get(key))
@@ -183,7 +188,10 @@ class Overwritten:
         before, after = self._header(old), self._header(new)
         if before is None or after is None or note.text is None:
             return note
-        text = self._body_back(note.text, note.header.body, before.body, after.body, all_of_it)
+        typing = bool(quiet.attended(self.house, note, body=True))
+        text = self._body_back(
+            note.text, note.header.body, before.body, after.body, all_of_it, at_the_end=typing
+        )
         changes: dict[str, Value | Delete] = {
             key: after.values.get(key, DELETE)
             for key in OWNED & (before.values.keys() | after.values.keys())
@@ -202,10 +210,11 @@ class Overwritten:
         return self.house.look(note.path)
 
     @staticmethod
-    def _body_back(text: str, now: str, before: str, after: str, all_of_it: bool) -> str:
+    def _body_back(text: str, now: str, before: str, after: str, all_of_it: bool, *, at_the_end: bool) -> str:
         """*text*, whose body is *now*, with what *after* has and *before* had not; the person's words win.
 
-        What cannot be merged is added at the end where *all_of_it* is wanted, else left to its version.
+        What cannot be merged is added at the end where *all_of_it* is wanted, else left to its version; and
+        all is added *at_the_end* while a person types, who would lose words to any other change.
         """
         known, there = _lines(before), _lines(now)
         lost = [line for line in after.splitlines() if line.strip() and line.strip() not in known | there]
@@ -216,7 +225,7 @@ class Overwritten:
             whole = not (_lines(added) & there)
             return frontmatter.append_body(text, added if whole else "\n".join(lost))
         merged = merge.merge_bodies(before, now, after)
-        if merged.clean:
+        if merged.clean and not at_the_end:
             return frontmatter.replace_body(text, merged.text)
         return frontmatter.append_body(text, "\n".join(lost)) if all_of_it else text
 
