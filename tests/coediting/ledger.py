@@ -30,6 +30,10 @@ def marks(text: str) -> set[str]:
     return set(MARK.findall(text))
 
 
+SOON = 60.0  # within it a text with an old rating was made from an old text
+_LINES = re.compile(r"^(density|last_touched): *(.*)$", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Dropped:
     """Words that were typed and never saved, because the editor let go of them."""
@@ -63,6 +67,8 @@ class Ledger:
     replaced: set[str] = field(default_factory=set)  # words that an agent's replace or new body left out
     dropped: list[Dropped] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # marks of notes that a person deleted
+    rated_at: dict[str, float] = field(default_factory=dict)
+    taken_back: int = 0  # ratings that a person's text of unknown age took back
     deleted: set[str] = field(default_factory=set)  # marks of notes that a person deleted at some time
     copied: set[str] = field(default_factory=set)  # marks of notes that people's programs have there twice
     links: dict[str, str] = field(default_factory=dict)  # a link's alias -> the mark of the note it leads to
@@ -105,8 +111,22 @@ class Ledger:
         self.gone -= marks(after)
         for mark in marks(after):
             self.saved_at[mark] = at
+            self._see_rating(mark, before, after, at)
         self.by_people.add(after)
         self.wrote(after)
+
+    def _see_rating(self, mark: str, before: str, after: str, at: float) -> None:
+        """A rating that a person's text takes back long after, with no line that tells the text's age.
+
+        Whether they chose the older value or did not know of the newer one cannot be told: theirs counts.
+        """
+        given = self.rated_at.get(mark, float("-inf"))
+        if self.ratings.get(mark) is None or at - given <= SOON:
+            return
+        now, then = (dict(_LINES.findall(text)) for text in (after, before))
+        if now.get("density") != then.get("density") and now.get("last_touched") == then.get("last_touched"):
+            self.ratings[mark] = None
+            self.taken_back += 1
 
     def person_deleted(self, text: str, path: str, at: float) -> None:
         """A person deleted the note with this text."""

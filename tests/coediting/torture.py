@@ -304,6 +304,7 @@ class Torture:
         if answer is not None and mark:
             late = self.clock.at - self.set_at.get(mark, float("-inf")) < PERSON_FIRST
             self.ledger.ratings[mark] = None if late else density
+            self.ledger.rated_at[mark] = self.clock.at
 
     def _agent_reads(self, agent: Palace | None = None) -> None:
         path = self.pick()

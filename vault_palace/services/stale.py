@@ -60,18 +60,12 @@ class Overwritten:
             return note
         run: list[tuple[Entry, Trace]] = []  # changes that followed each other undisturbed
         lately = self._lately(note)
-        note = self._brought_up(note, lately)
         for entry, trace, following, at in lately:
             run.append((entry, trace))
             if following == trace.after:
                 continue
-            # Whoever did not see one change saw none that came after it.
-            unseen = next((n for n, one in enumerate(run) if self._was_unseen(*one, following, at)), len(run))
-            missed = run[unseen:]
-            if any(one.op not in self._handled for one, _ in missed):
-                what = f"{missed[0][0].verb} {missed[0][0].op}"
-                words = any(one.verb == "append" for one, _ in missed)
-                note = self._restored(note, missed[0][1].before, trace.after, what, all_of_it=words)
+            if entry.op not in self._handled:
+                note = self._made_good(note, run, following, at, lately)
             self._handled.update(dict.fromkeys(one.op for one, _ in run))
             run = []
         while len(self._handled) > MANY:
@@ -160,26 +154,42 @@ class Overwritten:
         """Whether the program itself once wrote these bytes: then somebody brought them back."""
         return any(step.after == fingerprint for entry in self.house.journal.recent() for step in entry.steps)
 
-    def _brought_up(self, note: Note, lately: Sequence[_Change]) -> Note:
-        """*note*, whose text is older than the newest change, with all that came since it was read.
+    def _made_good(
+        self,
+        note: Note,
+        run: Sequence[tuple[Entry, Trace]],
+        following: str,
+        at: datetime,
+        lately: Sequence[_Change],
+    ) -> Note:
+        """*note*, with what the text *following*, saved after the changes in *run*, took away of them."""
+        newest = run[-1][1].after
+        base = self._read_as(following, newest, lately)
+        if base is not None:
+            return self._restored(note, base, newest, "what came since it was read", all_of_it=True)
+        # Whoever did not see one change saw none that came after it.
+        unseen = next((n for n, one in enumerate(run) if self._was_unseen(*one, following, at)), len(run))
+        missed = run[unseen:]
+        if not missed:
+            return note
+        words = any(one.verb == "append" for one, _ in missed)
+        what = f"{missed[0][0].verb} {missed[0][0].op}"
+        return self._restored(note, missed[0][1].before, newest, what, all_of_it=words)
+
+    def _read_as(self, following: str, newest: str | None, lately: Sequence[_Change]) -> str | None:
+        """The version that the text *following* was made from, when it is older than *newest*; else None.
 
         When it was read shows by its `last_touched`; of the versions with that one it is nearest to one.
         """
-        if not lately or lately[-1][2] == lately[-1][1].after or self._is_old(note.stored.fingerprint):
-            return note
-        newest = self._header(lately[-1][1].after)
-        if newest is None or not _touched(note.header) < _touched(newest):
-            return note
+        then, after = self._header(following), self._header(newest)
+        if then is None or after is None or not _touched(then) < _touched(after) or self._is_old(following):
+            return None
         began: list[tuple[int, str]] = []
         for one in {mark for _, trace, *_ in lately for mark in (trace.before, trace.after) if mark}:
             header = self._header(one)
-            if header is not None and _touched(header) == _touched(note.header):
-                began.append((merge.distance(header.body, note.header.body), one))
-        if not began:
-            return note
-        self._handled.update(dict.fromkeys(entry.op for entry, *_ in lately))
-        what = "what came since it was read"
-        return self._restored(note, min(began)[1], lately[-1][1].after, what, all_of_it=True)
+            if one != following and header is not None and _touched(header) == _touched(then):
+                began.append((merge.distance(header.body, then.body), one))
+        return min(began)[1] if began else None
 
     def _restored(
         self, note: Note, old: str | None, new: str | None, what: str, *, all_of_it: bool = False
