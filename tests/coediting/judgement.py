@@ -67,7 +67,7 @@ def _judge_words(ledger: Ledger, there: set[str], aside: set[str], kept: set[str
             continue
         if word in aside:
             continue
-        if word in ledger.removed:
+        if word in ledger.removed or (mark in ledger.deleted and word in kept):
             verdict.counts["words that a person deleted"] += 1
         elif word in ledger.over and word not in kept:
             verdict.counts["words that a person's own program wrote over"] += 1

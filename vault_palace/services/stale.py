@@ -39,7 +39,7 @@ class Overwritten:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self._handled: dict[str, None] = {}  # by operation, in the order in which they came
+        self._handled: dict[tuple[str, str], None] = {}  # operations with the text that followed, in order
 
     def suspects(self) -> set[str]:
         """The notes that hold, or held in between, other bytes than the program's last change there left."""
@@ -49,7 +49,11 @@ class Overwritten:
                 continue
             for step in entry.steps:
                 before = last.get(step.path)
-                if before is not None and before[1] != step.before and before[0] not in self._handled:
+                if (
+                    before is not None
+                    and before[1] != step.before
+                    and (before[0], step.before or "") not in self._handled
+                ):
                     found.add(step.to or step.path)
                 last[step.to or step.path] = (entry.op, step.after)
         return found
@@ -60,13 +64,13 @@ class Overwritten:
             return note
         run: list[tuple[Entry, Trace]] = []  # changes that followed each other undisturbed
         lately = self._lately(note)
-        for entry, trace, following, at in lately:
+        for number, (entry, trace, following, at) in enumerate(lately, 1):
             run.append((entry, trace))
             if following == trace.after:
                 continue
-            if entry.op not in self._handled:
-                note = self._made_good(note, run, following, at, lately)
-            self._handled.update(dict.fromkeys(one.op for one, _ in run))
+            if (entry.op, following) not in self._handled:
+                note = self._made_good(note, run, following, at, lately[:number])
+            self._handled[entry.op, following] = None
             run = []
         while len(self._handled) > MANY:
             del self._handled[next(iter(self._handled))]
