@@ -10,6 +10,7 @@ import pytest
 
 from tests.services.conftest import Clock, OpenPalace
 from tests.services.keeping import Person, settle, snapshot
+from vault_palace.core.errors import Busy
 from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
 
@@ -567,3 +568,40 @@ def test_wt_08_three_of_five_notes_deleted_by_hand_are_gone(
     settle(keeper, clock)
 
     assert palace.status()["layers"]["shallow"] == 2
+
+
+# -- two notes with one id -----------------------------------------------------------------------------------
+
+
+def test_a_copy_without_an_id_of_its_own_is_not_purged_moved_or_archived(
+    keeper: Keeper, palace: Palace, person: Person, vault: Path, clock: Clock
+) -> None:
+    palace.write("The plan.", title="Plan")
+    settle(keeper, clock)
+    shutil.copy2(vault / "01_Shallow/Plan.md", vault / "01_Shallow/Twin.md")
+    palace.house.refresh(if_older=0)
+
+    with pytest.raises(Busy, match=r"has the id of 01_Shallow/Plan\.md"):
+        palace.purge("01_Shallow/Twin.md", confirm=True)
+    with pytest.raises(Busy, match=r"has the id of 01_Shallow/Plan\.md"):
+        palace.move("01_Shallow/Twin.md", "sediment")
+    later(clock, days=9)
+    run = palace.metabolize(confirm=True)
+
+    assert [one["path"] for one in run["skipped"]] == ["01_Shallow/Twin.md"]
+    assert run["archived"] == ["_Archive/01_Shallow/Plan.md"]
+
+
+def test_a_copy_whose_original_an_agent_moves_meanwhile_gets_its_own_id(
+    keeper: Keeper, palace: Palace, person: Person, vault: Path, clock: Clock
+) -> None:
+    first = palace.write("The plan.", title="Plan")
+    settle(keeper, clock)
+    shutil.copy2(vault / "01_Shallow/Plan.md", vault / "01_Shallow/Twin.md")
+    keeper.step()
+    moved = palace.purge("01_Shallow/Plan.md", confirm=True)["archived_to"]
+
+    settle(keeper, clock)
+
+    assert person.says(moved)["id"] == first["id"]
+    assert person.says("01_Shallow/Twin.md")["id"] != first["id"]

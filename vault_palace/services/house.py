@@ -19,6 +19,7 @@ from vault_palace.core import frontmatter, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import (
+    Busy,
     MalformedNote,
     NotFound,
     PathViolation,
@@ -482,6 +483,15 @@ class House:
         if last is None or last.path in ("", note.path) or not self._is_at(note.id, last.path):
             return ""
         return last.path
+
+    def refuse_twin(self, note: Note) -> None:
+        """Refuse to move a copy that still has the id of another note: nobody could tell them apart then."""
+        if other := self.twin_of(note):
+            raise Busy(
+                f"{note.path} has the id of {other}: a copy, or a late save, that nobody looked after yet.",
+                hint="Retry in some seconds; without a keeper run `vault-palace watch --once`.",
+                path=note.path,
+            )
 
     def _is_at(self, id: str, path: str) -> bool:
         """Whether the note at *path* has this id, as it is on disk."""

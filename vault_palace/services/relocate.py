@@ -193,6 +193,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
         house.refresh(if_older=0)  # names and links as they are now
         note = house.look(note.path)
         memory = house.memory_of(note)
+        house.refuse_twin(note)
         to = _destination(house, note, layer, new_path)
         safety.check_words(house, new_path=new_path)
         if to == note.path:
@@ -299,6 +300,7 @@ def purge(house: House, path: str, *, reason: str = "unspecified", confirm: bool
         note = house.look(note.path)
         house.refuse_malformed(note)
         house.memory_of(note)
+        house.refuse_twin(note)
         why = memories.purged(reason)
         text = house.archived_text(note, why)
         to = archive_place(house, note.path)

@@ -7,7 +7,6 @@ them back. Age and size bound them; nothing else forgets them but `forget`.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import stat
 import zlib
@@ -138,11 +137,7 @@ class Versions:
         """
         kept: list[tuple[float, int, Path]] = []
         gone: list[tuple[int, Path]] = []
-        every = self._all()
-        # Where not even the newest is young enough the clock may be wrong: nothing goes for its age then.
-        newest = max((found.st_mtime for _, found in every), default=now)
-        days = days if newest >= now - days * _DAY else math.ceil((now - newest) / _DAY) + days
-        for place, found in every:
+        for place, found in self._all():
             if place.name.removesuffix(".z") in spare:
                 continue
             if files.is_temp(place.name) or found.st_mtime < now - days * _DAY:
