@@ -276,6 +276,13 @@ class Cache:
         with self._transaction() as db:
             return (*sql.damage(db), *sql.disagreements(db))
 
+    def give_up_if_damaged(self) -> None:
+        """Set a damaged file aside and begin an empty one, which raises `CacheLost`; a sound one stays."""
+        with self._transaction() as db:
+            wrong = sql.damage(db)
+            if wrong:
+                raise DamagedRowError("; ".join(wrong))
+
     # --- links: `index.graph` gives these their meaning ---
 
     def referrers(self, target: str, *, counted: bool) -> tuple[str, ...]:

@@ -106,6 +106,25 @@ def see_many(house: House, rows: Sequence[IndexedNote], last_write: LastWriteOf)
             _record(house, "edited", why, facts[start : start + FACTS_A_LINE])
 
 
+def see_new(house: House, rows: Sequence[IndexedNote]) -> None:
+    """Put on record how these memories were found, of which no journal tells: a later edit is told by it."""
+    facts = [
+        NoteFact(
+            id=row.id,
+            path=row.path,
+            body=row.body_hash,
+            streak=row.memory.streak,
+            pinned=row.memory.pinned,
+            density=row.memory.density,
+        )
+        for row in rows
+        if row.memory is not None and row.id
+    ]
+    for start in range(0, len(facts), FACTS_A_LINE):
+        with house.locked():
+            _record(house, "seen", "found in the vault", facts[start : start + FACTS_A_LINE])
+
+
 def put_on_record(
     house: House,
     verb: str,

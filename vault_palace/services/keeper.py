@@ -211,6 +211,7 @@ class Keeper:
         bulk = self._bulk(rows, outside, last_write)
         found = self.trail.take(rows, vanished, last_write, id_at, now)
         unseen = deeds.unseen(house)
+        new: list[IndexedNote] = []
         # Bytes that the program once wrote may be put there again by hand: few notes are all looked at.
         few = not first and len(rows) <= ALL_AT_ONCE
         for path, row in rows.items():
@@ -226,6 +227,9 @@ class Keeper:
             if few or told or moved or upkeep.wants(row, unseen):
                 edited = path in outside and path not in bulk
                 self._wait_for(path, row, found, now, edited=edited, known=known, first=first)
+            elif path in outside:
+                new.append(row)
+        deeds.see_new(house, new)
         for path in vanished:
             self._due.pop(path, None)
         for path in self._stale.suspects() & self.trail.known.keys():

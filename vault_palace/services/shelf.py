@@ -651,7 +651,11 @@ class Shelf:
     def troubles(self) -> list[str]:
         """What is wrong with the cache itself, in words; empty when it is sound and in step."""
         try:
-            return [*([self.lag] if self.lag else []), *self.cache.troubles()]
+            found = self.ask(lambda cache: cache.troubles())
+            if found:  # damage that no question met yet is mended like any other
+                self.ask(lambda cache: cache.give_up_if_damaged())
+                found = self.cache.troubles()
+            return [*([self.lag] if self.lag else []), *found]
         except CacheTrouble as error:
             return [str(error)]
 

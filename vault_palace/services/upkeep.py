@@ -16,6 +16,8 @@ from vault_palace.services import deeds, quiet, relocate
 from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.house import House, Note, Put
 
+# What each memory says once the program has written it.
+WRITTEN = frozenset({"created", "last_touched", "layer", "density", "streak", "decay_days", "status"})
 PATIENCE = 0.5  # seconds to wait for another writer; the keeper comes again
 BY_HAND = "put here by hand"
 REUSED = timedelta(seconds=1)  # a note changed so short before a move was seen may have been changed for it
@@ -36,7 +38,7 @@ def wants(row: IndexedNote, unseen: Callable[[Memory, str, str], bool]) -> bool:
         return False
     if row.kind == "archived":
         return bool(row.id) and memory.status is not Status.ARCHIVED
-    if not row.id or not {"created", "last_touched"} <= row.properties.keys():
+    if not row.id or WRITTEN - row.properties.keys():
         return True
     return dragged(memory) or unseen(memory, row.id, row.body_hash)
 
