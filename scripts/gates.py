@@ -54,6 +54,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="vault-palace-gates-") as folder:
         results = Path(folder) / "results.xml"
         env = {**os.environ, "COVERAGE_FILE": str(Path(folder) / "coverage"), "NODE_PATH": node_modules()}
+        env["PYTHONHASHSEED"] = "0"  # with it one seed of the co-editing torture is one course of events
         # Workers that take over each other's tests: the kill tests are few and long.
         workers = ["-n", "auto", "--dist", "worksteal", f"--cov={PACKAGE}", "--cov-report="]
         tests = [python, "-m", "pytest", "-q", *workers, f"--junitxml={results}"]

@@ -73,6 +73,7 @@ class Keeper:
         self._moved_at: dict[str, datetime] = {}  # new path -> when the move was seen
         self._changed_at: dict[str, datetime] = {}  # notes changed by people lately
         self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
+        self._late: dict[int, str] = {}  # where files with another note's id were first seen, by inode
         self._put_off: dict[str, tuple[datetime, float]] = {}  # what failed, until when, and for how long
         self._left: dict[
             str, tuple[str, datetime]
@@ -286,6 +287,7 @@ class Keeper:
             due.was = found.renamed[path]
             due.deeds["renamed"] = f"moved from {due.was}"
         elif path in found.twins:
+            self._late.setdefault(row.mark.inode, path)
             due.twin_of = found.twins[path]
             due.deeds["copied"] = f"copied from {due.twin_of}"
             due.at = now + timedelta(seconds=COPY_SECONDS)
@@ -479,7 +481,8 @@ class Keeper:
             self._moves[home] = path
             self._moved_at[path] = self.house.now()
             return False
-        if not self._stale.take_back(home, path):
+        origin = self._late.get(known.mark.inode, path) if known is not None else path
+        if not self._stale.take_back(home, path, origin):
             return False
         self._map_dirty = self._journal_dirty = True
         return True

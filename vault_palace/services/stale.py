@@ -76,14 +76,18 @@ class Overwritten:
             del self._handled[next(iter(self._handled))]
         return note
 
-    def take_back(self, home: str, path: str) -> bool:
+    def take_back(self, home: str, path: str, origin: str) -> bool:
         """Whether the note at *path* is a late save of what had moved to *home*, and was dealt with.
 
-        It is merged into the moved note, or stands beside it as a conflict copy where that cannot be.
+        It is merged into the moved note, or stands beside it as a conflict copy where it cannot be. *origin*
+        is where it was saved, in case a person has moved it since.
         """
-        base = self._before_move(path, home)
-        if base is None or self.house.look(path).stored.data == self.house.look(home).stored.data:
+        base, late, moved = self._before_move(origin, home), self.house.look(path), self.house.look(home)
+        if base is None or late.stored.data == moved.stored.data:
             return False  # the very same bytes are a copy that somebody made
+        # It may have been read long before the move: what came in between was not deleted by it.
+        read = self._nearest(late.header, late.stored.fingerprint, self._lately(moved))
+        base = self._version(read) or base
         if not conflicts.merge_back(self.house, home, path, base or None):
             conflicts.set_aside(self.house, home, path)
         return True
@@ -188,10 +192,14 @@ class Overwritten:
         then, after = self._header(following), self._header(newest)
         if then is None or after is None or not _touched(then) < _touched(after) or self._is_old(following):
             return None
+        return self._nearest(then, following, lately)
+
+    def _nearest(self, then: frontmatter.Header, besides: str, lately: Sequence[_Change]) -> str | None:
+        """The version in *lately* that *then* was most likely made from, by `last_touched` and text."""
         began: list[tuple[int, str]] = []
         for one in {mark for _, trace, *_ in lately for mark in (trace.before, trace.after) if mark}:
             header = self._header(one)
-            if one != following and header is not None and _touched(header) == _touched(then):
+            if one != besides and header is not None and _touched(header) == _touched(then):
                 began.append((merge.distance(header.body, then.body), one))
         return min(began)[1] if began else None
 
