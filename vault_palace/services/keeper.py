@@ -75,9 +75,7 @@ class Keeper:
         self._told: dict[str, datetime] = {}  # when an edit of a note was last put on record
         self._late: dict[int, str] = {}  # where files with another note's id were first seen, by inode
         self._put_off: dict[str, tuple[datetime, float]] = {}  # what failed, until when, and for how long
-        self._left: dict[
-            str, tuple[str, datetime]
-        ] = {}  # what the keeper left in notes it wrote to, and when
+        self._left: dict[str, tuple[str, datetime]] = {}  # the bytes left in notes it wrote to, and when
         self._rounds: dict[str, deque[datetime]] = defaultdict(deque)
         self._unkept: dict[str, str] = {}  # path -> fingerprint of versions to look after
         self._attention = attention.Attention(house)
@@ -201,9 +199,8 @@ class Keeper:
             known = self.trail.known.get(path)
             return known.id if known is not None else ""
 
-        if (
-            first
-        ):  # which of two files with one id came later cannot be told: the journals' word, else the name
+        if first:
+            # Which of two files with one id came later cannot be told: the journals say it, else the name.
             self.trail.homes.update({row.id: row.path for row in reversed(list(rows.values())) if row.id})
         ours = house.journal.accounts_for_all({row.fingerprint for row in rows.values()})
         outside = {path for path, row in rows.items() if row.kind in NOTES and row.fingerprint not in ours}
@@ -281,6 +278,8 @@ class Keeper:
         if due is None:
             due = self._due[path] = _Due(now)
         due.at = now
+        due.twin_of = ""
+        due.deeds.pop("copied", None)
         if edited:
             due.changed = now
         if path in found.renamed:
