@@ -460,7 +460,7 @@ class Keeper:
                 deeds.put_on_record(house, verb, why, note=note, was=was)
             self._told[path] = now
             self._journal_dirty = self._map_dirty = True
-        else:
+        elif note.reading is not None and deeds.unseen(house)(note.reading.memory, note.id, note.body_hash):
             with house.locked(AGAIN):
                 deeds.see(house, note)
         return None
