@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 SLICE = 200  # notes that are written to in one step; the rest waits for the next one, which comes at once
 KEPT_SLICE = 300  # notes whose version is looked after in one step
-ALL_AT_ONCE = 500  # from so many notes on, the cache is asked once for all
+ALL_AT_ONCE = 1_000  # notes that are judged together; more than that are not looked at one by one
 BULK = (
     20  # so many texts changed within `BULK_WINDOW` are a tool's doing, such as a checkout; no one read them
 )
@@ -167,28 +167,32 @@ class Keeper:
         now = house.now()
         self._see_policy()
         self._new_day(now)
-        if changed or vanished:
-            self._judge(self._rows(changed), vanished, now)
+        first, few = not self.trail.known, len(changed) <= ALL_AT_ONCE
+        for start in range(0, len(changed) or len(vanished[:1]), ALL_AT_ONCE):  # never a whole vault at once
+            rows = self._rows(changed[start : start + ALL_AT_ONCE])
+            self._judge(rows, vanished if start == 0 else [], now, first=first, few=few and not first)
         self._see_deleted(now)
         for path in self._links.miscounted():
             if path in self.trail.known:
                 self._due.setdefault(path, _Due(now))
 
     def _rows(self, paths: Collection[str]) -> dict[str, IndexedNote]:
-        ask = self.house.shelf.ask
-        if len(paths) > ALL_AT_ONCE:
-            wanted = set(paths)
-            return {note.path: note for note in ask(lambda cache: cache.notes()) if note.path in wanted}
-        found = {}
-        for path in paths:
-            note = ask(lambda cache, path=path: cache.get(path))  # type: ignore[misc]
-            if note is not None:
-                found[path] = note
-        return found
+        return {note.path: note for note in self.house.shelf.ask(lambda cache: cache.at(paths))}
 
-    def _judge(self, rows: Mapping[str, IndexedNote], vanished: Collection[str], now: datetime) -> None:
+    def _judge(
+        self,
+        rows: Mapping[str, IndexedNote],
+        vanished: Collection[str],
+        now: datetime,
+        *,
+        first: bool,
+        few: bool,
+    ) -> None:
+        """Judge these notes. *first*: the keeper sees the vault for the first time. *few*: not many changed.
+
+        Bytes that the program once wrote may be put there again by hand: few notes are all looked at.
+        """
         house = self.house
-        first = not self.trail.known
         came = rows.keys() - self.trail.known.keys()
         last_write = house.journal.last_writes()
 
@@ -197,11 +201,16 @@ class Keeper:
             if row is not None:
                 return row.id
             known = self.trail.known.get(path)
+            if known is None and first:  # not judged yet
+                row = house.shelf.ask(lambda cache: cache.get(path))
+                return row.id if row is not None and house.vault.exists(path) else ""
             return known.id if known is not None else ""
 
         if first:
             # Which of two files with one id came later cannot be told: the journals say it, else the name.
-            self.trail.homes.update({row.id: row.path for row in reversed(list(rows.values())) if row.id})
+            for path in sorted(rows):
+                self.trail.homes.setdefault(rows[path].id, path)
+            self.trail.homes.pop("", None)
         ours = house.journal.accounts_for_all({row.fingerprint for row in rows.values()})
         outside = {path for path, row in rows.items() if row.kind in NOTES and row.fingerprint not in ours}
         if first:  # a keeper keeps a version of all that it sees, so another one saw these come
@@ -210,8 +219,6 @@ class Keeper:
         found = self.trail.take(rows, vanished, last_write, id_at, now)
         unseen = deeds.unseen(house)
         new: list[IndexedNote] = []
-        # Bytes that the program once wrote may be put there again by hand: few notes are all looked at.
-        few = not first and len(rows) <= ALL_AT_ONCE
         for path, row in rows.items():
             self._unkept[path] = row.fingerprint
             if row.kind not in NOTES:
