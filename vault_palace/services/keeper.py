@@ -18,6 +18,7 @@ from vault_palace.core.errors import Busy, LockTimeout, NoteChanged, NotFound, S
 from vault_palace.core.model import POLICY_NOTE, Problem
 from vault_palace.index.cache import IndexedNote
 from vault_palace.services import ageing, attention, deeds, journalnote, mapping, quiet, stale, upkeep
+from vault_palace.services.ageing import never
 from vault_palace.services.house import House
 from vault_palace.services.linkcounts import LinkCounts
 from vault_palace.services.shelf import link_keys
@@ -28,9 +29,7 @@ logger = logging.getLogger(__name__)
 SLICE = 200  # notes that are written to in one step; the rest waits for the next one, which comes at once
 KEPT_SLICE = 300  # notes whose version is looked after in one step
 ALL_AT_ONCE = 1_000  # notes that are judged together; more than that are not looked at one by one
-BULK = (
-    20  # so many texts changed within `BULK_WINDOW` are a tool's doing, such as a checkout; no one read them
-)
+BULK = 20  # so many texts changed within `BULK_WINDOW` are a tool's doing, such as a checkout: no one's use
 BULK_WINDOW = timedelta(seconds=10)
 COPY_SECONDS = 5.0  # a copy may be half of a move between disks: its original goes within this
 ROUNDS, ROUND_WINDOW = 5, timedelta(minutes=10)  # the brake: writes to one note, in answer to others' writes
@@ -40,11 +39,6 @@ LONGEST_PAUSE = timedelta(minutes=10)  # between two tries of what goes on faili
 AGAIN = 1.0  # seconds until what could not be done now is tried again
 MAP_PAUSE, JOURNAL_PAUSE = 0.25, 20.0  # seconds between two renewals of what is generated
 MAP_SHARE = 5  # a renewal that took long is not repeated for so many times as long
-
-
-def never() -> bool:
-    """Nobody asks to stop."""
-    return False
 
 
 @dataclass(slots=True)
@@ -140,10 +134,6 @@ class Keeper:
     def may_write(self) -> bool:
         """Whether there is anything for a keeper to write here: not read-only, and a palace after `init`."""
         return not self.house.read_only() and self.house.vault.exists(POLICY_NOTE)
-
-    def pending(self) -> int:
-        """How many notes wait to be written to."""
-        return len(self._due) + len(self._moves)
 
     def _only_look(self, paths: Collection[str] | None) -> None:
         if paths is None:

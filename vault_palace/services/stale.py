@@ -21,9 +21,6 @@ from vault_palace.storage.records import Entry, Trace
 STALE = timedelta(seconds=3)  # a save so soon after a change was begun before it
 SOON = timedelta(minutes=1)  # so soon nobody takes all of a change back and writes on
 LATELY = timedelta(days=30)  # older changes were looked after, or are what people wanted
-BACK = timedelta(
-    seconds=60
-)  # a moved note's old name that comes again within this was saved by an open editor
 PATIENCE = 0.5
 # What was written with people looking, or is made anew anyway.
 ASIDE = frozenset({"map", "index", "undo", "resolve", "forget"})

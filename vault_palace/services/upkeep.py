@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from vault_palace.core import links, mapnote, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import LockTimeout, MalformedNote, NoteChanged, VaultError
-from vault_palace.core.model import MAP_NOTE, Memory, Status
+from vault_palace.core.model import MAP_NOTE, Memory, Status, Value
 from vault_palace.core.streak import dragged
 from vault_palace.index.cache import IndexedNote
 from vault_palace.services import deeds, quiet, relocate
@@ -55,14 +55,13 @@ def keep(house: House, note: Note, backlinks: int, *, new_id: bool = False) -> b
     """Bring the properties of *note* in step, in one small patch; whether it was written to."""
     if note.memory is None or note.header.problem is not None or note.text is None:
         return False
-    extra = {"id": house.new_id()} if new_id else {}
+    extra: dict[str, Value] = {"id": house.new_id()} if new_id else {}
     if note.kind == "archived":
         text = _archived(house, note)
-        if extra:
-            text = house.patched(note, text, dict(extra))
+        text = house.patched(note, text, extra)
     else:
         after = rules.arrive(note.memory, house.now(), house.policy())
-        text = house.with_memory(note, note.editable, rules.recount(after, backlinks), dict(extra))
+        text = house.with_memory(note, note.editable, rules.recount(after, backlinks), extra)
     if text == note.text:
         return False
     with house.locked(PATIENCE):
