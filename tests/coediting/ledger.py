@@ -62,6 +62,9 @@ class Ledger:
     saved: set[str] = field(default_factory=set)  # words that a person's save brought to the disk
     answered: set[str] = field(default_factory=set)  # words of calls that an agent was told were done
     removed: set[str] = field(default_factory=set)  # words that a person took out on purpose, or with a note
+    cut: set[str] = field(
+        default_factory=set
+    )  # of these, all that ever were, though another text had them still
     over: set[str] = field(default_factory=set)  # a person's words that their own programs wrote over
     stale: set[str] = field(default_factory=set)  # an agent's words that a person's old text wrote over
     replaced: set[str] = field(default_factory=set)  # words that an agent's replace or new body left out
@@ -106,6 +109,7 @@ class Ledger:
             known -= new  # it is back, by the person's own hand
         lost = old - new
         self.removed |= lost & taken_out
+        self.cut |= lost & taken_out
         for word in lost - taken_out:
             (self.over if word.startswith("p") else self.stale).add(word)
         self.gone -= marks(after)
@@ -118,13 +122,16 @@ class Ledger:
     def _see_rating(self, mark: str, before: str, after: str, at: float) -> None:
         """A rating that a person's text takes back long after, with no line that tells the text's age.
 
-        Whether they chose the older value or did not know of the newer one cannot be told: theirs counts.
+        Whether they chose the older value or did not know of the newer one cannot be told: theirs counts. A
+        text that changes words as well was made from an old one.
         """
         given = self.rated_at.get(mark, float("-inf"))
         if self.ratings.get(mark) is None or at - given <= SOON:
             return
         now, then = (dict(_LINES.findall(text)) for text in (after, before))
-        if now.get("density") != then.get("density") and now.get("last_touched") == then.get("last_touched"):
+        if now.get("density") == then.get("density") or now.get("last_touched") != then.get("last_touched"):
+            return
+        if words(after) == words(before):
             self.ratings[mark] = None
             self.taken_back += 1
 

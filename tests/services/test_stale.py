@@ -311,3 +311,39 @@ def test_a_rating_that_a_person_takes_back_by_hand_stays_taken_back(
     settle(keeper, clock)
 
     assert person.says(PLAN)["density"] == 0.3
+
+
+def test_an_old_text_with_new_words_saved_much_later_takes_no_rating_away(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.move(PLAN, "bedrock")  # where a rating changes no other line
+    plan = "03_Bedrock/Plan.md"
+    palace.rate(path=plan, density=0.3)
+    settle(keeper, clock)
+    opened = person.reads(plan)
+    palace.rate(path=plan, density=0.9)
+    settle(keeper, clock)
+    clock.at += timedelta(hours=1)
+    person.writes(plan, opened.replace("First line.", "First line, typed on."))
+
+    settle(keeper, clock)
+
+    assert person.says(plan)["density"] == 0.9
+    assert "First line, typed on." in person.reads(plan)
+
+
+def test_a_rating_that_a_person_takes_back_while_writing_stays_taken_back_when_they_insist(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    palace.rate(path=PLAN, density=0.3)
+    settle(keeper, clock)
+    palace.rate(path=PLAN, density=0.9)
+    settle(keeper, clock)
+    person.edits(PLAN, "First line.", "First line, typed on.")
+    settle(keeper, clock)
+    clock.at += timedelta(minutes=5)
+    person.edits(PLAN, "density: 0.9", "density: 0.3")
+
+    settle(keeper, clock)
+
+    assert person.says(PLAN)["density"] == 0.3

@@ -185,18 +185,36 @@ class Overwritten:
         """The version that the text *following* was made from, when it is older than *newest*; else None.
 
         When it was read shows by its `last_touched`; of the versions with that one it is nearest to one.
+        Where that is the same, a save that changes words and has every property as an older version had it
+        was made from that one: who takes a rating back by hand does only that, or can do it once more.
         """
         then, after = self._header(following), self._header(newest)
-        if then is None or after is None or not _touched(then) < _touched(after) or self._is_old(following):
+        if then is None or after is None or self._is_old(following):
             return None
-        return self._nearest(then, following, lately)
+        if _touched(then) < _touched(after):
+            return self._nearest(then, following, lately)
+        if then.values == after.values or then.body == after.body:
+            return None
+        return self._nearest(then, following, lately, to_the_letter=True)
 
-    def _nearest(self, then: frontmatter.Header, besides: str, lately: Sequence[_Change]) -> str | None:
-        """The version in *lately* that *then* was most likely made from, by `last_touched` and text."""
+    def _nearest(
+        self,
+        then: frontmatter.Header,
+        besides: str,
+        lately: Sequence[_Change],
+        *,
+        to_the_letter: bool = False,
+    ) -> str | None:
+        """The version in *lately* that *then* was most likely made from, by `last_touched` and text.
+
+        *to_the_letter*: only one with all the same properties.
+        """
         began: list[tuple[int, str]] = []
         for one in {mark for _, trace, *_ in lately for mark in (trace.before, trace.after) if mark}:
             header = self._header(one)
-            if one != besides and header is not None and _touched(header) == _touched(then):
+            if one == besides or header is None or _touched(header) != _touched(then):
+                continue
+            if not to_the_letter or header.values == then.values:
                 began.append((merge.distance(header.body, then.body), one))
         return min(began)[1] if began else None
 
