@@ -70,7 +70,7 @@ def _judge_words(ledger: Ledger, there: set[str], aside: set[str], kept: set[str
         if word in ledger.removed or (mark in ledger.deleted and word in kept):
             verdict.counts["words that a person deleted"] += 1
         elif word in ledger.cut and word in kept:
-            # An old text that they saved later still had it: that it was cut is what they did last on purpose.
+            # An old text that they saved later had it still: that it was cut was on purpose.
             verdict.counts["words cut in one of two texts, and in a version"] += 1
         elif word in ledger.over and word not in kept:
             verdict.counts["words that a person's own program wrote over"] += 1
