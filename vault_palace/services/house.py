@@ -32,7 +32,7 @@ from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
 from vault_palace.core.policy import Policy
 from vault_palace.core.streak import resting
-from vault_palace.services import copies, deeds, policies
+from vault_palace.services import caller, copies, deeds, policies
 from vault_palace.services.machine import machine_id
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.values import (
@@ -468,7 +468,7 @@ class House:
             id=secrets.token_hex(8),
             verb=verb,
             at=self.now(),
-            session=self.settings.session,
+            session=caller.current(self.settings).session,
             why=why,
             steps=tuple(steps),
             notes=tuple(facts),

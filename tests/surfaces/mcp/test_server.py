@@ -9,12 +9,13 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, Implementation, TextContent
 
 from tests.surfaces.mcp.fakepalace import FakePalace
 from tests.surfaces.mcp.test_tools import CALLS
 from vault_palace import __version__
 from vault_palace.core import errors
+from vault_palace.services.caller import CALLER, Caller
 from vault_palace.surfaces.mcp.server import Desk, Door, build
 from vault_palace.surfaces.mcp.texts import TOOLS
 
@@ -283,6 +284,23 @@ def test_mc_08_a_cancelled_metabolize_stops_between_notes() -> None:
     talk(palace, "legacy", conversation)
 
     assert seen == [True]
+
+
+def test_the_client_is_who_calls(era: str) -> None:
+    palace = FakePalace()
+    seen: list[Caller | None] = []
+    palace.hook = lambda: seen.append(CALLER.get())
+    desk = Desk(Door(lambda: palace.as_palace))
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            client = Client(build(desk), mode=era, client_info=Implementation(name="an agent\n", version="1"))
+            async with client:
+                await client.call_tool("read_map", {})
+
+    anyio.run(main)
+
+    assert seen == [Caller(agent="an agent")]
 
 
 def test_a_slow_call_keeps_nobody_else_waiting(era: str) -> None:

@@ -40,6 +40,7 @@ from mcp_types import (
 
 from vault_palace import __version__
 from vault_palace.core.errors import NotFound, TimedOut, VaultError
+from vault_palace.services.caller import CALLER, Caller
 from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import fit, render, strict, tools
 from vault_palace.surfaces.mcp.metrics import Metrics
@@ -56,6 +57,7 @@ INTERNAL = "internal"
 KEEPER = "keeper"  # the row of the keeper's steps in the metrics
 OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
 SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
+AGENT_NAME = 80  # characters of what a client calls itself
 PROGRESS_SECONDS = 0.1  # at most one progress message in this time, and one at the end
 
 Context = ServerRequestContext[None, Any]
@@ -173,6 +175,8 @@ class Desk:
         )
 
     def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> fit.Answered:
+        # This thread works in a copy of the request's context variables, and so nothing has to be put back.
+        CALLER.set(caller_of(context))
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(
             palace=self.door.palace,
@@ -185,6 +189,14 @@ class Desk:
 
     def _cancelled(self) -> bool:
         return self.stopping.is_set() or _given_up()
+
+
+def caller_of(context: Context) -> Caller:
+    """Who calls: the client as it names itself, in the handshake or in the request (the SDK reads both)."""
+    client = context.session.client_params
+    if client is None:
+        return Caller()
+    return Caller(agent=render.line(render.plain(client.client_info.name), AGENT_NAME))
 
 
 def failure(error: VaultError) -> CallToolResult:
