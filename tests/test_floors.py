@@ -33,6 +33,8 @@ FLOORS = {
 KEPT = {
     "mcp": ("surfaces/mcp/",),
     "mcp_types": ("surfaces/mcp/",),
+    "uvicorn": ("surfaces/mcp/http.py",),
+    "h11": ("surfaces/mcp/http.py",),
     "typer": ("surfaces/cli",),
     "rich": ("surfaces/cli",),
     "sqlite3": ("index/",),

@@ -158,12 +158,70 @@ def init(
 def serve(
     vault: Vault = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Write nothing: refuse what would.")] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="[HOST:]PORT",
+            help="Over HTTP, at /mcp, for several agents; on this machine alone unless HOST is another. "
+            "Port 0 takes any that is free; standard error says which.",
+        ),
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="With --http on this machine alone: ask for no token.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="With --http: answer to this name, too. Give it again for more.",
+        ),
+    ] = None,
 ) -> int:
-    """Serve the vault to an agent over MCP on standard input and output, until the input ends."""
+    """Serve the vault to agents over MCP: on standard input and output until the input ends, or over HTTP."""
     from vault_palace.surfaces import config
-    from vault_palace.surfaces.mcp.server import serve as speak
 
-    return speak(config.read_settings(vault, surface="mcp", read_only=read_only))
+    settings = config.read_settings(vault, surface="mcp", read_only=read_only)
+    if http is None:
+        if no_token or allow_host:
+            option = "--no-token" if no_token else "--allow-host"
+            raise InvalidArguments(f"{option} goes with --http alone.", hint="See: vault-palace serve --help")
+        from vault_palace.surfaces.mcp.server import serve as speak
+
+        return speak(settings)
+    from vault_palace.surfaces.mcp.address import read_address
+
+    address = read_address(http)
+    from vault_palace.surfaces.mcp.http import serve_http
+
+    return serve_http(settings, address, with_token=not no_token, allowed_hosts=allow_host or ())
+
+
+@app.command()
+def token(
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Make a new one; the old one is refused from now on.")
+    ] = False,
+    vault: Vault = None,
+    as_json: Json = False,
+) -> int:
+    """Print the token that clients of `serve --http` send. Made on first use, kept outside the vault."""
+    from vault_palace.services import bearer
+    from vault_palace.storage.vault import find_palace
+    from vault_palace.surfaces import config
+
+    screen = Screen.open(as_json=as_json)
+    settings = config.read_settings(vault, surface="cli")
+    find_palace(settings.root)
+    make = bearer.rotate if rotate else bearer.read_or_make
+    value = make(settings.state_dir, settings.root)
+    place = bearer.token_file(settings.state_dir, settings.root)
+    if as_json:
+        screen.show({"token": value, "file": str(place)}, [])
+    else:
+        put(sys.stdout, value)
+    return 0
 
 
 @app.command()

@@ -324,13 +324,20 @@ def _stop_on_signals(desk: Desk, wire: Wire, scope: anyio.CancelScope, ended_by:
         await wire.wait_idle(SIGNAL_SECONDS)
         scope.cancel()
 
+    end_on_signals(desk, lambda: tasks.add(loop.create_task(end())), ended_by)
+
+
+def end_on_signals(desk: Desk, end: Callable[[], object], ended_by: list[int]) -> None:
+    """The first SIGTERM or SIGINT tells *desk* to stop and calls *end*; what has not ended soon is ended."""
+    loop = asyncio.get_running_loop()
+
     def stop(number: int) -> None:
         ended_by.append(number)
         if len(ended_by) > 1:
             os._exit(128 + number)
         desk.stopping.set()
         loop.call_later(2 * SIGNAL_SECONDS, os._exit, 128 + number)
-        tasks.add(loop.create_task(end()))
+        end()
 
     def wake(number: int, _: object) -> None:
         loop.call_soon_threadsafe(stop, number)
@@ -357,8 +364,7 @@ def serve(settings: Settings) -> int:
     except VaultError as error:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
-    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk.metrics))
-    desk = Desk(door, read_only=settings.read_only)
+    desk = desk_for(settings)
     wire = Wire(*claim_standard_streams())
     ended_by: list[int] = []
     try:
@@ -366,6 +372,13 @@ def serve(settings: Settings) -> int:
     except* (BrokenPipeError, ConnectionResetError):
         logger.debug("The client left without reading its answers.")
     return 128 + ended_by[0] if ended_by else 0
+
+
+def desk_for(settings: Settings) -> Desk:
+    """The desk in front of the vault of *settings*, which nobody has opened yet."""
+    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk.metrics))
+    desk = Desk(door, read_only=settings.read_only)
+    return desk
 
 
 def _must_be_palace(settings: Settings) -> None:
