@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts import peers
+
+ROOT = peers.ROOT
 PACKAGE = "vault_palace"
 FLOORS = ("core", "storage", "index", "services", "surfaces")
 # Per cent of branches, and of lines and branches together, that the tests must run through.
@@ -83,16 +85,9 @@ def main() -> int:
 
 
 def node_modules() -> str:
-    """What the tests need of npm, fetched once where npm is: a token counter, Obsidian's YAML."""
-    modules = ROOT / ".tools" / "node_modules"
-    npm = shutil.which("npm")
-    missing = [name for name in ("gpt-tokenizer", "yaml") if not (modules / name).is_dir()]
-    if npm is not None and missing:
-        modules.parent.mkdir(exist_ok=True)
-        quiet = ["--silent", "--no-fund", "--no-audit", "--ignore-scripts"]
-        # Without a network it is not there afterwards, and the test says so and is skipped.
-        subprocess.run([npm, "install", *quiet, "--prefix", modules.parent, *missing], check=False)
-    return os.pathsep.join(filter(None, [str(modules), os.environ.get("NODE_PATH", "")]))
+    """Where Node finds the packages of the tests, which are fetched once, where npm and a network are."""
+    peers.bring()
+    return os.pathsep.join(filter(None, [str(peers.TOOLS / "node_modules"), os.environ.get("NODE_PATH", "")]))
 
 
 def read_results(path: Path) -> tuple[list[Skip], dict[str, int]]:
@@ -157,10 +152,14 @@ def summarise(skips: list[Skip], covered: list[Covered]) -> None:
         print("skipped: nothing")
     for tool, command in (
         ("node", "apt-get install -y nodejs npm"),
+        ("npm", "apt-get install -y npm"),
         ("chromium", "apt-get install -y chromium"),
     ):
         if shutil.which(tool) is None:
             print(f"{tool} is not on this machine; tests that need it are skipped. This brings it: {command}")
+    if not peers.complete():
+        what = ", ".join(peers.missing()) or "a Node that is new enough"
+        print(f"not in .tools, and the tests that need it are skipped: {what}. npm and a network bring it.")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from scripts import first_session, gates
+from scripts import first_session, gates, peers
 from scripts.bench import make_vault
 
 REPORT = """<testsuites><testsuite>
@@ -81,3 +82,58 @@ def test_the_snippet_is_json_for_every_path() -> None:
         "command": "/opt/my tools/vault-palace",
         "args": ["serve", "--vault", '/home/ä ö/My "Vault" \\ (2)'],
     }
+
+
+def packages(tools: Path, **versions: str) -> Path:
+    """A folder of tools with these packages in it, and what is wanted: `a` in version 1.2.3."""
+    for name, version in versions.items():
+        folder = tools / "node_modules" / name
+        folder.mkdir(parents=True)
+        (folder / "package.json").write_text(json.dumps({"version": version}))
+    wanted = tools.parent / "wanted.json"
+    wanted.write_text(json.dumps({"dependencies": {"a": "1.2.3"}}))
+    return wanted
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"), [({}, ["a@1.2.3"]), ({"a": "1.2.4"}, ["a@1.2.3"]), ({"a": "1.2.3", "b": "9"}, [])]
+)
+def test_a_package_in_another_version_is_missing(
+    tmp_path: Path, there: dict[str, str], missing: list[str]
+) -> None:
+    wanted = packages(tmp_path / "tools", **there)
+
+    assert peers.missing(tmp_path / "tools", wanted) == missing
+
+
+def test_what_is_there_already_is_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = packages(tmp_path / "tools", a="1.2.3")
+    monkeypatch.setattr(peers, "node", lambda _: "node")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("npm was run"))
+
+    assert peers.bring(tmp_path / "tools", wanted)
+
+
+def test_without_npm_what_is_missing_stays_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = packages(tmp_path / "tools")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert not peers.bring(tmp_path / "tools", wanted)
+
+
+def test_what_npm_cannot_bring_is_named_in_the_closing_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "missing", lambda *_: ["a@1.2.3"])
+
+    gates.summarise([], [])
+
+    assert "not in .tools, and the tests that need it are skipped: a@1.2.3" in capsys.readouterr().out
+
+
+def test_every_package_the_tests_use_is_named_in_one_exact_version() -> None:
+    wanted = json.loads(peers.WANTED.read_text())
+
+    named = wanted["dependencies"] | wanted["optionalDependencies"]
+    assert all(version[0].isdigit() for version in named.values()), named
+    assert not (peers.WANTED.parent / "package-lock.json").exists()

@@ -1,0 +1,122 @@
+"""The protocol's other implementations, as npm has them: fixtures that find them and start our server.
+
+Nothing here fetches anything: `python -m scripts.peers` does (the gates run it), and without it each test is
+skipped by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import peers
+
+HERE = Path(__file__).parent
+SECONDS = 120.0  # generous: a slow machine must not fail a test
+ERAS = ("legacy", "modern")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a peer's process left: its exit status, its output, what it complained of."""
+
+    status: int
+    output: str
+    complaints: str
+
+    @property
+    def json(self) -> Any:
+        try:
+            return json.loads(self.output)
+        except ValueError:
+            raise AssertionError(f"no JSON: {self.output!r}\n{self.complaints}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Node and the packages below `.tools`; `run` is the only way in, and always ends."""
+
+    program: str
+    home: Path
+
+    def run(self, script: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Finished:
+        done = subprocess.run(
+            [self.program, str(script), *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+            check=False,
+            cwd=self.home,
+            env={**os.environ, "MCP_INSPECTOR_SECRET_STORE": "memory", "NO_COLOR": "1", **(env or {})},
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def package(self, name: str) -> Path:
+        return peers.TOOLS / "node_modules" / name
+
+
+@pytest.fixture(scope="session")
+def _program() -> str:
+    """A Node that is new enough, with every package in its version; else the test is skipped."""
+    absent = peers.missing()
+    if absent:
+        pytest.skip(
+            f"npm's {absent[0].rpartition('@')[0]} is not in .tools (python -m scripts.peers brings it)"
+        )
+    program = peers.node()
+    if program is None:
+        pytest.skip("Node 22 is not in .tools (python -m scripts.peers brings it)")
+    return program
+
+
+@pytest.fixture
+def node(_program: str, tmp_path: Path) -> Node:
+    home = tmp_path / "peer"
+    home.mkdir()
+    return Node(_program, home)
+
+
+def server_on(vault: Path, *options: str) -> dict[str, Any]:
+    """How a host starts the real server on *vault*: command, arguments, working folder, environment."""
+    kept = ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    return {
+        "type": "stdio",
+        "command": sys.executable,
+        "args": ["-m", "vault_palace", "serve", "--vault", str(vault), *options],
+        "cwd": str(peers.ROOT),
+        "env": {name: os.environ[name] for name in kept},
+    }
+
+
+Inspect = Callable[..., Finished]
+
+
+@pytest.fixture
+def inspect(node: Node) -> Inspect:
+    """The Inspector's command line on a server: `inspect(where, era, method, *options)`."""
+    script = node.package("@modelcontextprotocol/inspector") / "clients/launcher/build/index.js"
+
+    def run(where: Mapping[str, Any], era: str, method: str, *options: str) -> Finished:
+        config = node.home / "servers.json"
+        config.write_text(json.dumps({"mcpServers": {"palace": dict(where)}}), encoding="utf-8")
+        chosen: Sequence[str] = (
+            "--cli",
+            "--config",
+            str(config),
+            "--server",
+            "palace",
+            "--protocol-era",
+            era,
+        )
+        return node.run(script, *chosen, "--format", "json", "--quiet", "--method", method, *options)
+
+    return run
