@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from vault_palace.surfaces.mcp.metrics import KEPT, Metrics
+from vault_palace.services.caller import Caller
+from vault_palace.surfaces.mcp.metrics import CODES, KEPT, OTHER, Metrics
 
 
 def test_a_tool_that_was_not_called_is_not_shown() -> None:
@@ -73,3 +74,56 @@ def test_threads_lose_no_call() -> None:
         thread.join(60)
 
     assert metrics.snapshot()["read_map"]["errors_by_code"] == {"busy": 4000}
+
+
+def test_forty_threads_lose_no_call_while_others_look() -> None:
+    metrics = Metrics(("read_map",))
+
+    def work() -> None:
+        for number in range(100):
+            metrics.record("read_map", 0.001)
+            metrics.record("resources/read", 0.001, "busy" if number % 2 else "")
+            metrics.snapshot()
+
+    threads = [threading.Thread(target=work) for _ in range(40)]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+
+    seen = metrics.snapshot()
+    assert (seen["read_map"]["success"], seen["resources/read"]["error"]) == (4_000, 2_000)
+
+
+def test_no_caller_makes_new_rows_or_codes_without_end() -> None:
+    metrics = Metrics(("read_map",))
+
+    for number in range(10_000):
+        metrics.record(f"made up {number}", 0.001)
+        metrics.record("read_map", 0.001, f"code {number}")
+
+    seen = metrics.snapshot()
+    assert set(seen) == {"read_map", OTHER}
+    assert len(seen["read_map"]["errors_by_code"]) == CODES + 1
+    assert seen["read_map"]["error"] == 10_000
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_duration() -> None:
+    metrics = Metrics(("read_map",))
+
+    metrics.record("read_map", -5.0)
+
+    assert metrics.snapshot()["read_map"]["p95_ms"] == 0.0
+
+
+def test_the_row_of_a_search_says_how_many_were_followed() -> None:
+    metrics, caller = Metrics(("search_room", "read_memory")), Caller("agent")
+    metrics.record("search_room", 0.001)
+    metrics.followup.answered(caller, "search_room", {"query": "q"}, {"matches": [{"path": "a.md"}]})
+    metrics.followup.answered(caller, "search_room", {"query": "z"}, {"matches": []})
+
+    metrics.followup.answered(caller, "read_memory", {"path": "a.md"}, {"path": "a.md"})
+
+    row = metrics.snapshot()["search_room"]
+    assert (row["followed"], row["missed"], row["waiting"], row["hit_rate"]) == (1, 1, 0, 0.5)

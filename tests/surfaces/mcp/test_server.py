@@ -9,9 +9,10 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, Implementation, TextContent
 
-from tests.surfaces.mcp.fakepalace import FakePalace
+from tests.surfaces.mcp.fakepalace import FakePalace, match
 from tests.surfaces.mcp.test_tools import CALLS
 from vault_palace import __version__
 from vault_palace.core import errors
@@ -228,10 +229,44 @@ def test_metrics_count_successes_errors_and_codes(era: str) -> None:
 
         metrics = (await client.call_tool("get_metrics", {})).structured_content
 
-        assert set(metrics or {}) == {"read_map", "read_memory"}
         assert metrics is not None
+        assert set(metrics) == {"read_map", "read_memory", "unknown_tool"}
+        assert metrics["unknown_tool"]["errors_by_code"] == {"not_found": 1}
         assert (metrics["read_map"]["success"], metrics["read_map"]["error"]) == (1, 0)
         assert metrics["read_memory"]["errors_by_code"] == {"invalid_arguments": 1, "not_found": 1}
+
+    talk(FakePalace(), era, conversation)
+
+
+def test_metrics_say_whether_a_search_was_followed_by_a_read(era: str) -> None:
+    palace = FakePalace()
+    palace.hits = [match(1, path="01_Shallow/apollo.md")]
+
+    async def conversation(client: Client) -> None:
+        await client.call_tool("search_room", {"query": "events"})
+        await client.call_tool("read_memory", {"path": "01_Shallow/apollo.md"})
+        await client.call_tool("read_memory", {"query": "topics"})
+
+        answer = await client.call_tool("get_metrics", {})
+
+        assert answer.structured_content is not None
+        searched = answer.structured_content["search_room"]
+        assert (searched["followed"], searched["missed"], searched["hit_rate"]) == (1, 0, 1.0)
+        assert answer.structured_content["read_memory"]["waiting"] == 1
+        assert "1 of 1 decided search followed by a read (100%)" in text_of(answer)
+
+    talk(palace, era, conversation)
+
+
+def test_requests_that_are_no_tool_calls_are_counted_too(era: str) -> None:
+    async def conversation(client: Client) -> None:
+        with pytest.raises(MCPError):
+            await client.read_resource("palace://no/such/thing")
+
+        metrics = (await client.call_tool("get_metrics", {})).structured_content
+
+        assert metrics is not None
+        assert metrics["resources/read"]["error"] == 1
 
     talk(FakePalace(), era, conversation)
 

@@ -1,12 +1,27 @@
-"""Counts and durations of tool calls since the server started, in memory and bounded."""
+"""Counts and durations of what a server answers since it started, in memory and bounded.
+
+One row a tool, and rows for what is no tool: the keeper's steps, and requests for resources, prompts,
+completions and over HTTP. A row that has searched says how many of its searches were followed by a read.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
-from typing import TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NotRequired, TypedDict
 
-KEPT = 512  # durations a tool that percentiles are taken of
+from vault_palace.surfaces.mcp.followup import Followed, Followup
+
+KEPT = 512  # durations a row that percentiles are taken of
+CODES = 32  # kinds of errors a row; the codes are ours and fewer, but what the SDK raises may be anything
+KEEPER = "keeper"  # the keeper's steps
+HTTP = "http"  # requests over HTTP, whatever they asked for
+UNKNOWN = "unknown_tool"  # calls of tools that there are not
+REQUESTS = ("resources/read", "prompts/get", "completion/complete")
+OTHER = "other"  # whatever else is counted: no caller makes new rows
+ROWS = (KEEPER, HTTP, UNKNOWN, *REQUESTS)
 
 
 class ToolMetrics(TypedDict):
@@ -16,42 +31,59 @@ class ToolMetrics(TypedDict):
     p50_ms: float
     p95_ms: float
     errors_by_code: dict[str, int]
+    followed: NotRequired[int]  # searches of which a note was read soon after
+    missed: NotRequired[int]  # searches of which none was
+    waiting: NotRequired[int]  # searches that may still be followed
+    hit_rate: NotRequired[float | None]  # followed of those that are decided
 
 
 class Metrics:
-    """What happened to calls, tool by tool. Safe to use from several threads."""
+    """What happened to calls, row by row. Safe to use from several threads."""
 
-    def __init__(self, tools: tuple[str, ...]) -> None:
+    def __init__(self, tools: Iterable[str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._lock = threading.Lock()
+        rows = (*tools, *ROWS, OTHER)
         self._success: Counter[str] = Counter()
-        self._errors: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
-        self._durations: dict[str, deque[float]] = {tool: deque(maxlen=KEPT) for tool in tools}
+        self._errors: dict[str, Counter[str]] = {row: Counter() for row in rows}
+        self._durations: dict[str, deque[float]] = {row: deque(maxlen=KEPT) for row in rows}
+        self.followup = Followup(clock=clock)
 
-    def record(self, tool: str, seconds: float, error: str = "") -> None:
+    def record(self, row: str, seconds: float, error: str = "") -> None:
         """One call ended: well, or with the code of an *error*."""
         with self._lock:
-            if error:
-                self._errors[tool][error] += 1
+            if row not in self._durations:
+                row = OTHER
+            errors = self._errors[row]
+            if not error:
+                self._success[row] += 1
+            elif error in errors or len(errors) < CODES:
+                errors[error] += 1
             else:
-                self._success[tool] += 1
-            self._durations[tool].append(seconds)
+                errors[OTHER] += 1
+            self._durations[row].append(max(seconds, 0.0))
 
     def snapshot(self) -> dict[str, ToolMetrics]:
-        """What was recorded so far, for the tools that were called."""
+        """What was recorded so far, for the rows that something was recorded of."""
+        followed = self.followup.counts()
         with self._lock:
-            return {tool: self._of(tool) for tool, seen in self._durations.items() if seen}
+            return {row: self._of(row, followed) for row, seen in self._durations.items() if seen}
 
-    def _of(self, tool: str) -> ToolMetrics:
-        ordered = sorted(self._durations[tool])
-        errors = self._errors[tool]
-        return {
-            "success": self._success[tool],
+    def _of(self, row: str, followed: Mapping[str, Followed]) -> ToolMetrics:
+        ordered = sorted(self._durations[row])
+        errors = self._errors[row]
+        seen: ToolMetrics = {
+            "success": self._success[row],
             "error": errors.total(),
-            "count": self._success[tool] + errors.total(),
+            "count": self._success[row] + errors.total(),
             "p50_ms": _percentile(ordered, 50),
             "p95_ms": _percentile(ordered, 95),
             "errors_by_code": dict(sorted(errors.items())),
         }
+        if row in followed:
+            its = followed[row]
+            seen["followed"], seen["missed"], seen["waiting"] = its.followed, its.missed, its.waiting
+            seen["hit_rate"] = its.rate
+        return seen
 
 
 def _percentile(ordered: list[float], percent: int) -> float:

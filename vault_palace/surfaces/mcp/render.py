@@ -62,10 +62,12 @@ def _lines(*parts: str | Iterable[str]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    """*number* of *noun*, which ends in `y` or takes an `s`."""
+    """*number* of *noun* in English."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+    if noun.endswith("y"):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def write(answer: Answer) -> str:
@@ -274,13 +276,19 @@ def _watch(facts: Mapping[str, object]) -> str:
 
 def metrics(answer: Answer) -> str:
     return (
-        _lines(
-            [
-                f"{tool}: {_count(seen['count'], 'call')}, {_count(seen['error'], 'error')}"
-                f"{' ' + json.dumps(seen['errors_by_code']) if seen['errors_by_code'] else ''}, "
-                f"median {seen['p50_ms']:g} ms, p95 {seen['p95_ms']:g} ms"
-                for tool, seen in answer.items()
-            ]
-        )
-        or "No tool was called yet."
+        _lines([_counted(row, seen) for row, seen in answer.items()])
+        or "No tool was called yet. healthcheck tells of notes, index and keeper."
     )
+
+
+def _counted(row: str, seen: Answer) -> str:
+    codes = ", ".join(f"{code} {count}" for code, count in seen["errors_by_code"].items())
+    said = (
+        f"{row}: {_count(seen['count'], 'call')}, {_count(seen['error'], 'error')}"
+        f"{f' ({codes})' if codes else ''}, median {seen['p50_ms']:g} ms, p95 {seen['p95_ms']:g} ms"
+    )
+    if "followed" not in seen:
+        return said
+    decided, rate = seen["followed"] + seen["missed"], seen["hit_rate"]
+    share = f" ({rate:.0%})" if rate is not None else ""
+    return f"{said}; {seen['followed']} of {_count(decided, 'decided search')} followed by a read{share}"

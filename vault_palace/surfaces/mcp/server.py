@@ -28,6 +28,7 @@ import anyio.to_thread
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
@@ -43,7 +44,7 @@ from vault_palace.core.errors import NotFound, TimedOut, VaultError
 from vault_palace.services.caller import CALLER, Caller
 from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import fit, render, strict, tools
-from vault_palace.surfaces.mcp.metrics import Metrics
+from vault_palace.surfaces.mcp.metrics import KEEPER, REQUESTS, UNKNOWN, Metrics
 from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
 from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INTERNAL = "internal"
-KEEPER = "keeper"  # the row of the keeper's steps in the metrics
 OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
 SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
 AGENT_NAME = 80  # characters of what a client calls itself
@@ -133,7 +133,7 @@ class Desk:
         self.door = door
         self.read_only = read_only
         self.tools = tools.catalogue()
-        self.metrics = Metrics((*self.tools, KEEPER))
+        self.metrics = Metrics(self.tools)
         self.stopping = threading.Event()
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -150,6 +150,7 @@ class Desk:
         """Run one call to its end; every failure is a tool error that begins with its code."""
         tool = self.tools.get(params.name)
         if tool is None:
+            self.metrics.record(UNKNOWN, 0.0, NotFound.code)
             known = NotFound("There is no such tool.", hint=f"The tools are: {', '.join(self.tools)}.")
             return failure(known)
         started = time.perf_counter()
@@ -176,7 +177,8 @@ class Desk:
 
     def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> fit.Answered:
         # This thread works in a copy of the request's context variables, and so nothing has to be put back.
-        CALLER.set(caller_of(context))
+        caller = caller_of(context)
+        CALLER.set(caller)
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(
             palace=self.door.palace,
@@ -185,7 +187,9 @@ class Desk:
             progress=_progress(context),
             cancelled=self._cancelled,
         )
-        return tools.answer(tool, call)
+        answered = tools.answer(tool, call)
+        self.metrics.followup.answered(caller, tool.name, arguments, answered.structured)
+        return answered
 
     def _cancelled(self) -> bool:
         return self.stopping.is_set() or _given_up()
@@ -271,7 +275,7 @@ def build(desk: Desk) -> Server[None]:
                 await anyio.to_thread.run_sync(desk.door.close)
 
     async def listen(ctx: Context, call_next: CallNext) -> HandlerResult:
-        answer = await call_next(_shaped(ctx))
+        answer = await _counted(desk.metrics, _shaped(ctx), call_next)
         # The vault opens behind the first answer: its modules cost more than the handshake does.
         desk.door.start()
         return answer
@@ -288,6 +292,29 @@ def build(desk: Desk) -> Server[None]:
     )
     server.middleware.append(listen)
     return server
+
+
+async def _counted(metrics: Metrics, context: Context, call_next: CallNext) -> HandlerResult:
+    """What comes of the request, counted unless it is a tool's, which the desk counts by name."""
+    if context.method not in REQUESTS:
+        return await call_next(context)
+    started = time.perf_counter()
+    code = "cancelled"
+    try:
+        answer = await call_next(context)
+        code = ""
+    except MCPError as error:
+        code = str(error.error.code)
+        raise
+    except Exception:
+        code = INTERNAL
+        raise
+    finally:
+        metrics.record(context.method, time.perf_counter() - started, code)
+    uri = context.params.get("uri") if isinstance(context.params, Mapping) else None
+    if isinstance(uri, str):
+        metrics.followup.resource_read(caller_of(context), uri)
+    return answer
 
 
 def _shaped(context: Context) -> Context:
