@@ -23,10 +23,11 @@ from typing import ClassVar, TypeVar
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import StorageFailed
 from vault_palace.core.model import Memory, Problem
+from vault_palace.core.succession import Succession
 from vault_palace.index import due, engine, overview, queries, sql
-from vault_palace.index.notes import DamagedRowError, IndexedNote, Words
+from vault_palace.index.notes import DamagedRowError, IndexedNote
 from vault_palace.index.overview import Overview
-from vault_palace.index.queries import Only
+from vault_palace.index.queries import Match, Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
 
@@ -295,6 +296,14 @@ class Cache:
         """The files that the counted links of the memory at *source* lead to."""
         return self._read(lambda db: queries.targets(db, source))
 
+    def succession(self) -> Succession:
+        """Which notes were replaced by which."""
+        return self._read(queries.succession)
+
+    def superseded_by(self, path: str) -> str:
+        """The note that holds now instead of the one at *path*; empty when nothing replaced it."""
+        return self._read(lambda db: queries.succession(db).by(path) if queries.takes_part(db, path) else "")
+
     def unresolved(self) -> tuple[tuple[str, str], ...]:
         return self._read(queries.unresolved)
 
@@ -308,7 +317,7 @@ class Cache:
 
     def matches(
         self, expression: str, only: Only, weights: Sequence[float], *, limit: int, offset: int = 0
-    ) -> tuple[list[tuple[float, IndexedNote, Words]], int]:
+    ) -> tuple[list[Match], int]:
         return self._read(
             lambda db: queries.matches(db, expression, only, weights, limit=limit, offset=offset)
         )

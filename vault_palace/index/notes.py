@@ -31,7 +31,8 @@ class IndexedNote:
 
     `text` is the body; it is searched, not kept: a note that comes out of the cache has none. `links` are
     (link path, `core.links.link_key` of it), in order; `unquoted` are likewise the properties that a person
-    means as links, which lead nowhere and count nowhere. `known_body` and `known_streak` are the state of the
+    means as links, which lead nowhere and count nowhere. `older` and `newer` are those of `links` that
+    `supersedes` and `superseded_by` hold. `known_body` and `known_streak` are the state of the
     program's last write, by which a person's edit is told; None where nothing is known of one.
     """
 
@@ -50,6 +51,8 @@ class IndexedNote:
     aliases: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     unquoted: tuple[tuple[str, str], ...] = ()
+    older: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     text: str = ""
     known_body: str | None = None
@@ -277,6 +280,7 @@ def data_column(note: IndexedNote) -> str:
             note.aliases,
             note.links,
             note.unquoted,
+            [note.older, note.newer],
             problems,
             note.known_body,
             note.known_streak,
@@ -288,7 +292,10 @@ def note_of_columns(row: Sequence[Any]) -> IndexedNote:
     """A note from its row (`NOTE_COLUMNS`); raises DamagedRowError when the row is another."""
     path, kind, layer, memory_id, title, memory, properties, data, *mark = row
     try:
-        fingerprint, body_hash, room, tags, aliases, links, unquoted, problems, *known = json.loads(data)
+        fingerprint, body_hash, room, tags, aliases, links, unquoted, replaced, problems, *known = json.loads(
+            data
+        )
+        older, newer = replaced
         known_body, known_streak = known
         return IndexedNote(
             path=text_of_column(path),
@@ -306,6 +313,8 @@ def note_of_columns(row: Sequence[Any]) -> IndexedNote:
             aliases=tuple(aliases),
             links=tuple((link, key) for link, key in links),
             unquoted=tuple((name, key) for name, key in unquoted),
+            older=tuple(older),
+            newer=tuple(newer),
             problems=tuple(Problem(path=p, line=n, code=c, message=m) for p, n, c, m in problems),
             known_body=known_body,
             known_streak=known_streak,

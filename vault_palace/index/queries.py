@@ -7,14 +7,16 @@ Like `index.sql`: functions over a connection, and lookups by whole texts or ran
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from vault_palace.core.links import Resolver
 from vault_palace.core.model import Layer
+from vault_palace.core.succession import Succession
 from vault_palace.index.notes import (
     NOTE_COLUMNS,
     SEARCHED_KINDS,
@@ -124,6 +126,46 @@ def holders(db: sqlite3.Connection, keys: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def succession(db: sqlite3.Connection) -> Succession:
+    """Which notes were replaced by which, as they say themselves.
+
+    What an archived note says it superseded does not count: its own old note says so as well, unless a
+    person took that back.
+    """
+    rows = db.execute(
+        "SELECT link.says, source.path, source.kind, target.path, target.kind"
+        f" {FROM_LINKS} JOIN note AS target ON target.path = link.target"
+        f" WHERE link.says > 0 AND source.kind IN ({marks_for(SEARCHED_KINDS)})"
+        f" AND target.kind IN ({marks_for(SEARCHED_KINDS)})",
+        (*SEARCHED_KINDS, *SEARCHED_KINDS),
+    )
+    replaced: list[tuple[str, str]] = []
+    archived: set[str] = set()
+    for says, *named in rows:
+        source, source_kind, target, target_kind = named
+        source, target = text_of_column(source), text_of_column(target)
+        archived.update(
+            path for path, kind in ((source, source_kind), (target, target_kind)) if kind != "memory"
+        )
+        if says & 1 and source_kind == "memory":
+            replaced.append((target, source))
+        if says & 2:
+            replaced.append((source, target))
+    return Succession(replaced, archived)
+
+
+def takes_part(db: sqlite3.Connection, path: str) -> bool:
+    """Whether anything says of the note at *path* that it was replaced."""
+    column = text_column(path)
+    row = db.execute(
+        "SELECT 1 FROM note AS source CROSS JOIN link ON link.note = source.id"
+        " WHERE source.path = ? AND link.says & 2"
+        " UNION ALL SELECT 1 FROM link WHERE target = ? AND says & 1 LIMIT 1",
+        (column, column),
+    ).fetchone()
+    return row is not None
+
+
 # --- search ----------------------------------------------------------------------------------------------
 
 
@@ -164,26 +206,44 @@ def _below(name: str | bytes, column: str) -> tuple[str, tuple[str | bytes, ...]
     return f"({column} = ? OR ({column} >= ? AND {column} < ?))", (name, slash, behind)
 
 
+class Match(NamedTuple):
+    """One note that matches, the greater its score the better; `by` is the note that replaced it, if any."""
+
+    score: float
+    note: IndexedNote
+    words: Words
+    by: str = ""
+
+
 def matches(
     db: sqlite3.Connection, expression: str, only: Only, weights: Sequence[float], *, limit: int, offset: int
-) -> tuple[list[tuple[float, IndexedNote, Words]], int]:
-    """One page of the notes that match, best first, ties by path; and how many match altogether."""
+) -> tuple[list[Match], int]:
+    """One page of the notes that match, best first, ties by path; and how many match altogether.
+
+    A superseded note stands behind what replaced it, on whatever page that is.
+    """
     condition, values = only.condition()
+    replaced = succession(db)
     # CROSS keeps the engine from asking the search table about each note of the kind instead.
     found = (
         f"WITH found AS MATERIALIZED (SELECT note.id, note.path, bm25(words{', ?' * len(weights)}) AS score"
         f" FROM words CROSS JOIN note ON note.id = words.rowid WHERE words MATCH ? AND {condition})"
     )
     given = (*weights, expression, *values)
-    ranked = db.execute(
-        f"{found} SELECT id, score, (SELECT count(*) FROM found) FROM found"
-        " ORDER BY score, path LIMIT ? OFFSET ?",
-        (*given, limit, offset),
-    ).fetchall()
+    if replaced:
+        ranked, total = _behind_what_replaced_them(db, found, given, replaced, limit, offset)
+    else:
+        rows = db.execute(
+            f"{found} SELECT id, path, score, (SELECT count(*) FROM found) FROM found"
+            " ORDER BY score, path LIMIT ? OFFSET ?",
+            (*given, limit, offset),
+        ).fetchall()
+        ranked = [(number, text_of_column(path), score) for number, path, score, _ in rows]
+        total = rows[0][3] if rows else 0
     if not ranked:
         return [], db.execute(f"{found} SELECT count(*) FROM found", given).fetchone()[0] if offset else 0
     page = []
-    for number, score, _ in ranked:
+    for number, path, score in ranked:
         row = db.execute(
             f"SELECT packed.words, {NOTE_COLUMNS} FROM packed JOIN note ON note.id = packed.note"
             " WHERE packed.note = ?",
@@ -191,8 +251,42 @@ def matches(
         ).fetchone()
         if row is None:
             raise DamagedRowError(f"the words of note {number}")
-        page.append((-float(score), note_of_columns(row[1:]), Words.unpack(row[0])))
-    return page, int(ranked[0][2])
+        page.append(Match(-float(score), note_of_columns(row[1:]), Words.unpack(row[0]), replaced.by(path)))
+    return page, int(total)
+
+
+def _behind_what_replaced_them(
+    db: sqlite3.Connection,
+    found: str,
+    given: tuple[Any, ...],
+    replaced: Succession,
+    limit: int,
+    offset: int,
+) -> tuple[list[tuple[int, str, float]], int]:
+    """The page that begins at *offset*, and how many match altogether.
+
+    The notes that take part in a succession are few: they are all asked for, and the others as far as the
+    page reaches, so that each page has the same order before it.
+    """
+    # A name that is no UTF-8 is not in the text of JSON; such a note keeps its place.
+    involved = json.dumps(sorted(path for path in replaced.involved if isinstance(text_column(path), str)))
+    rows = db.execute(
+        f"{found}, parted AS MATERIALIZED (SELECT * FROM json_each(?)),"
+        " alone AS (SELECT id, path, score FROM found WHERE path NOT IN (SELECT value FROM parted)"
+        " ORDER BY score, path LIMIT ?)"
+        " SELECT id, path, score, (SELECT count(*) FROM found) FROM alone UNION ALL"
+        " SELECT id, path, score, (SELECT count(*) FROM found) FROM found"
+        " WHERE path IN (SELECT value FROM parted)",
+        (*given, involved, offset + limit),
+    ).fetchall()
+    scores = {text_of_column(path): float(score) for _, path, score, _ in rows}
+    later = replaced.ranked({path: score for path, score in scores.items() if path in replaced.involved})
+    order = sorted(
+        ((*later.get(path, (score, 0)), path), number, path)
+        for number, path, score in ((number, text_of_column(path), score) for number, path, score, _ in rows)
+    )
+    page = [(number, path, key[0]) for key, number, path in order[offset : offset + limit]]
+    return page, rows[0][3] if rows else 0
 
 
 def any_note(db: sqlite3.Connection, only: Only) -> bool:

@@ -2,7 +2,7 @@
 
 Any word of the query makes a note a match; notes with more and rarer words come first, a word in the title
 or a tag weighs more than one in the text (BM25). The order is total: equal scores go by path. A note's age
-or density never changes its place.
+or density never changes its place; one that was superseded stands behind what replaced it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ _LIKE_TERMS = 8
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One note that matches. `why` says in words what matched where."""
+    """One note that matches. `why` says in words what matched where; `superseded_by` is what replaced it."""
 
     note: IndexedNote
     score: float
     why: str
+    superseded_by: str = ""
 
     @property
     def path(self) -> str:
@@ -94,7 +95,7 @@ def search(
         page, total = cache.matches(_expression(terms), only, WEIGHTS, limit=limit, offset=offset)
     following = offset + len(page)
     return Hits(
-        hits=tuple(Hit(note, score, _why(terms, words)) for score, note, words in page),
+        hits=tuple(Hit(note, score, _why(terms, words), by) for score, note, words, by in page),
         total=total,
         cursor=_cursor(following, digest) if page and following < total else None,
         terms=terms,
@@ -114,7 +115,7 @@ def like(cache: Cache, text: str, *, limit: int) -> tuple[Hit, ...]:
     if not terms:
         return ()
     page, _ = cache.matches(_expression(terms), Only(kinds=("memory",)), WEIGHTS, limit=limit)
-    return tuple(Hit(note, score, _why(terms, words)) for score, note, words in page)
+    return tuple(Hit(note, score, _why(terms, words), by) for score, note, words, by in page)
 
 
 def folders_of(room: str, *, include_archived: bool = False) -> tuple[str, ...] | None:

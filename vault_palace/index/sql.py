@@ -43,7 +43,7 @@ from vault_palace.index.notes import (
 
 APPLICATION = 0x56505043  # how our files differ from any other SQLite file
 SCHEMA = (
-    3  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
+    4  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
 )
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.
@@ -72,10 +72,12 @@ CREATE INDEX note_by_age ON note(created DESC, path) WHERE layer IS NOT NULL;
 CREATE TABLE name(key, rank INTEGER, note INTEGER, PRIMARY KEY(key, rank, note)) WITHOUT ROWID;
 CREATE INDEX name_by_note ON name(note);
 CREATE TABLE tag(note INTEGER, tag, PRIMARY KEY(note, tag)) WITHOUT ROWID;
-CREATE TABLE link(note INTEGER, place INTEGER, path, key, target, PRIMARY KEY(note, place)) WITHOUT ROWID;
+CREATE TABLE link(note INTEGER, place INTEGER, path, key, says INTEGER, target, PRIMARY KEY(note, place))
+    WITHOUT ROWID;
 CREATE INDEX link_by_key ON link(key);
 CREATE INDEX link_by_target ON link(target) WHERE target IS NOT NULL;
 CREATE INDEX link_to_nowhere ON link(note, place) WHERE target IS NULL;
+CREATE INDEX link_to_replaced ON link(note, place) WHERE says > 0;
 CREATE TABLE unquoted(key, note INTEGER, PRIMARY KEY(key, note)) WITHOUT ROWID;
 CREATE INDEX unquoted_by_note ON unquoted(note);
 CREATE TABLE packed(note INTEGER PRIMARY KEY, words BLOB);
@@ -225,7 +227,7 @@ def _replace_names(db: sqlite3.Connection, number: int, note: IndexedNote) -> No
     ranked = {(text_column(name_key(name)), rank) for rank, name in _names(note) if name}
     tags = {text_column(tag_key(tag)) for tag in note.tags}
     links = [
-        (place, text_column(path), text_column(key))
+        (place, text_column(path), text_column(key), (path in note.older) + 2 * (path in note.newer))
         for place, (path, key) in enumerate(dict(note.links).items())
         if path
     ]
@@ -236,11 +238,13 @@ def _replace_names(db: sqlite3.Connection, number: int, note: IndexedNote) -> No
         db.execute("DELETE FROM tag WHERE note = ?", (number,))
         db.executemany("INSERT INTO tag VALUES (?, ?)", [(number, tag) for tag in tags])
     if (
-        db.execute("SELECT place, path, key FROM link WHERE note = ? ORDER BY place", (number,)).fetchall()
+        db.execute(
+            "SELECT place, path, key, says FROM link WHERE note = ? ORDER BY place", (number,)
+        ).fetchall()
         != links
     ):
         db.execute("DELETE FROM link WHERE note = ?", (number,))
-        db.executemany("INSERT INTO link VALUES (?, ?, ?, ?, NULL)", [(number, *link) for link in links])
+        db.executemany("INSERT INTO link VALUES (?, ?, ?, ?, ?, NULL)", [(number, *link) for link in links])
     unquoted = {text_column(key) for name, key in note.unquoted if name}
     if {key for (key,) in db.execute("SELECT key FROM unquoted WHERE note = ?", (number,))} != unquoted:
         db.execute("DELETE FROM unquoted WHERE note = ?", (number,))

@@ -35,6 +35,7 @@ class ReadAnswer(TypedDict):
     rev: str
     backlinks: list[str]  # paths of the memories that link here; counted ones only, at most 50
     truncated: bool
+    superseded_by: NotRequired[str]  # the path of what holds now instead
     more: NotRequired[str]  # what was left out and how to ask for it
     warnings: list[str]
 
@@ -49,6 +50,7 @@ class Match(TypedDict):
     age_days: int | None
     decays_on: str | None
     why: str
+    superseded_by: NotRequired[str]  # the path of what holds now instead; absent for a current note
 
 
 class SearchAnswer(TypedDict):

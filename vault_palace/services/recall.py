@@ -69,6 +69,10 @@ def read(
     )
     if truncated:
         answer["more"] = _more(shown, most)
+    if replacement := house.shelf.superseded_by(note.path):
+        answer["superseded_by"] = replacement
+    elif note.header.values.get("superseded_by"):
+        warnings.append("superseded_by leads to no note that replaced this one.")
     if touch:
         quiet.touch(house, note)
     return answer
@@ -231,7 +235,7 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> M
         return None
     body = note.header.body if note.text is not None else ""
     memory = note.memory
-    return Match(
+    match = Match(
         path=note.path,
         snippet=texts.excerpt(body, terms, SNIPPET),
         id=note.id,
@@ -242,3 +246,6 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> M
         decays_on=show_day(memory.decays_on) if memory and memory.decays_on else None,
         why=hit.why,
     )
+    if hit.superseded_by:
+        match["superseded_by"] = hit.superseded_by
+    return match

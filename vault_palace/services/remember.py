@@ -202,7 +202,7 @@ def _create(
 ) -> WriteAnswer:
     where, room, stem, named = target(layer, path, title, content)
     safety.check_words(house, path=path)
-    warnings = _warnings(content)
+    warnings = _warnings(content, older)
     folder = house.vault.spelled(_join(where.folder, room))
     finding.open_to_notes(house, folder)
 
@@ -259,11 +259,18 @@ def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") 
     return edits
 
 
-def _warnings(content: str) -> list[str]:
-    return [
+def _warnings(content: str, older: Sequence[Note]) -> list[str]:
+    found = [
         f"The body sets {name}:: inline; Dataview merges that with the property of that name."
         for name in contents.inline_fields(content)
     ]
+    for note in older:
+        by = note.header.values.get("superseded_by")
+        if isinstance(by, str) and by.strip():
+            found.append(
+                f"{note.path} was superseded already, by {by.strip()[:120]}; does this replace that too?"
+            )
+    return found
 
 
 def _answer(house: House, path: str, text: str, mode: str, warnings: list[str]) -> WriteAnswer:
@@ -299,7 +306,7 @@ def _change(
             path=place,
             rev=house.rev(house.look(place)),
         )
-    warnings = _warnings(content)
+    warnings = _warnings(content, older)
     for _ in range(REDO):
         if mode == "replace":
             quiet.wait_quiet(house, [place], body=True)

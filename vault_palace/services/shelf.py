@@ -461,6 +461,8 @@ class Shelf:
             aliases=tuple(frontmatter.aliases(note.header)),
             links=tuple((link.path, links.link_key(link.path)) for link in scanned.links if link.path),
             unquoted=tuple((item.name, links.link_key(item.name)) for item in scanned.unquoted),
+            older=tuple(_linked(scanned.links, "supersedes")),
+            newer=tuple(_linked(scanned.links, "superseded_by")),
             problems=tuple(problems),
             text=note.header.body if text is not None else note.shown,
         )
@@ -579,6 +581,13 @@ class Shelf:
             self.lag = str(error)
             return []
 
+    def superseded_by(self, path: str) -> str:
+        """The path of what holds now instead of the note at *path*; empty when nothing does."""
+        try:
+            return self.ask(lambda cache: cache.superseded_by(path))
+        except VaultError:
+            return ""
+
     def sources(self) -> dict[str, frozenset[str]]:
         """For each linked note, the memories that link to it and count (SPEC §3)."""
         return self.ask(lambda cache: Graph(cache).sources())
@@ -695,6 +704,11 @@ class Shelf:
                 if found.path in missing:
                     message = f"No note is called {found.path[:80]!r}."
                     yield Problem(path=path, line=found.line, code="unresolved_link", message=message)
+
+
+def _linked(found: Iterable[links.Link], name: str) -> Iterable[str]:
+    """The paths of the links that the property *name* holds."""
+    return dict.fromkeys(link.path for link in found if link.path and link.key.partition(".")[0] == name)
 
 
 def _below(path: str, folders: frozenset[str]) -> bool:

@@ -63,6 +63,7 @@ def read(answer: ReadAnswer) -> list[Block]:
     said: list[Block] = [
         Says(answer["title"], STRONG),
         Says(f"{answer['path']} · rev {answer['rev']}", FAINT),
+        *([Says(f"Superseded by {answer['superseded_by']}.", WARN)] if "superseded_by" in answer else []),
         Table(("property", "value"), rows),
         Says(""),
         Says(answer["content"].rstrip("\n")),
@@ -90,6 +91,8 @@ def found(answer: SearchAnswer | FindAnswer) -> list[Block]:
 
 def _match(match: Match) -> list[Block]:
     facts = [match["path"], match["layer"]]
+    if by := match.get("superseded_by"):
+        facts.append(f"superseded by {by}")
     if match["density"] is not None:
         facts.append(f"density {match['density']:g}")
     if match["age_days"] is not None:

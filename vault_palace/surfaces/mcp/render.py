@@ -94,6 +94,9 @@ def read(answer: Answer) -> str:
     )
     return _lines(
         f"{line(answer['path'])} (rev {answer['rev']})",
+        f"Superseded by {line(answer['superseded_by'])}: what holds now stands there."
+        if answer.get("superseded_by")
+        else "",
         [f"Note: {line(warning)}" for warning in answer["warnings"]],
         fenced(f"{held}\n\n{answer['content']}", f"note {answer['rev']}"),
         answer.get("more", ""),
@@ -106,6 +109,8 @@ def _hits(matches: Iterable[Answer]) -> list[str]:
         facts = [hit["layer"] or "archived", _of("density", hit["density"]), _age(hit["age_days"])]
         if hit["decays_on"]:
             facts.append(f"fades {hit['decays_on']}")
+        if by := hit.get("superseded_by"):
+            facts.insert(0, f"superseded by {line(by)}")
         if hit["why"]:
             facts.append(line(hit["why"], 120))
         identity = f" {hit['id']}" if hit["id"] else ""
