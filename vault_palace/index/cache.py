@@ -26,7 +26,7 @@ from vault_palace.core.model import Memory, Problem
 from vault_palace.core.succession import Succession
 from vault_palace.index import due, engine, overview, queries, sql
 from vault_palace.index.notes import DamagedRowError, IndexedNote
-from vault_palace.index.overview import Overview
+from vault_palace.index.overview import Overview, Some
 from vault_palace.index.queries import Match, Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
@@ -259,6 +259,14 @@ class Cache:
     def overview(self, last: date, most: int = overview.MOST) -> Overview:
         """What the index note shows, from one state: what leaves and rises by *last*, and the like."""
         return self._read(lambda db: overview.gather(db, last, most))
+
+    def leaving(self, last: date, most: int) -> tuple[Some[Memory], Some[Memory]]:
+        """The memories that leave by the day *last*, and those with no day yet; see `overview.leaving`."""
+        return self._read(lambda db: overview.leaving(db, last, most))
+
+    def paths_of(self, *kinds: str) -> list[str]:
+        """The paths of all notes of these kinds, sorted."""
+        return self._read(lambda db: queries.paths_of(db, kinds))
 
     def may_be_due(self, last: date) -> tuple[str, ...]:
         """The notes that leave or rise by the day *last*, or of which nobody has worked that out; by path."""

@@ -108,6 +108,11 @@ def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
     )
 
 
+def leaving(db: sqlite3.Connection, last: date, most: int) -> tuple[Some[Memory], Some[Memory]]:
+    """Of `gather` what leaves by the day *last*, and what has no day yet: all that a list of it needs."""
+    return _due(db, "decays_on", last, most), _undated(db, MOST)
+
+
 def _memories(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> tuple[Memory, ...]:
     return _as_memories(db.execute(f"{_MEMORIES} {rest}", values))
 

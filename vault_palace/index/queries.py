@@ -304,6 +304,12 @@ def folders(db: sqlite3.Connection, kinds: Sequence[str]) -> dict[str, int]:
     return {text_of_column(folder): count for folder, count in rows}
 
 
+def paths_of(db: sqlite3.Connection, kinds: Sequence[str]) -> list[str]:
+    """The paths of all notes of *kinds*, sorted."""
+    rows = db.execute(f"SELECT path FROM note WHERE kind IN ({marks_for(kinds)})", tuple(kinds))
+    return sorted(text_of_column(path) for (path,) in rows)
+
+
 def frequency(db: sqlite3.Connection, word: str) -> int:
     """How many notes hold *word*."""
     row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()

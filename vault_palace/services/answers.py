@@ -146,6 +146,46 @@ class MapAnswer(TypedDict):
     truncated: bool
 
 
+class PageAnswer(TypedDict):
+    """A note's whole file, for whoever looks at it without a call of a tool."""
+
+    path: str
+    text: str
+    rev: str
+    truncated: bool
+    headings: list[str]  # where the text was cut: the sections that can be asked for
+
+
+class FadingNote(TypedDict):
+    path: str
+    decays_on: str
+    density: float | None
+    streak: int | None
+    why: str  # in words; may be empty
+
+
+class FadingAnswer(TypedDict):
+    room: str
+    horizon_days: int
+    notes: list[FadingNote]  # the soonest first, cut
+    count: int  # in all
+
+
+class BeforePurge(TypedDict):
+    """What a purge would do."""
+
+    path: str
+    rev: str
+    archived_to: str
+    backlinks: list[str]  # the first few
+    backlink_count: int
+
+
+class SessionNote(TypedDict):
+    path: str
+    verbs: list[str]  # of the journal, in their order
+
+
 class MapEditAnswer(TypedDict):
     action: str
     link: str

@@ -158,7 +158,7 @@ def gather(
     changed = _changed(house, linked, deeds)
     troubles, trouble_count = _troubles(house, linked, seen)
     copied = _conflicts(house, linked)
-    why = _reasons(house)
+    why = reasons(house)
     facts = Facts(
         layers=counts,
         archived=archived,
@@ -270,7 +270,7 @@ def _dated(merged: Sequence[Memory], first: Sequence[Memory]) -> int:
     return sum(memory.path in known for memory in merged)
 
 
-def _reasons(house: House) -> Callable[[Memory, date | None, str | None], str]:
+def reasons(house: House) -> Callable[[Memory, date | None, str | None], str]:
     """Why the rules move a memory on that day to there; nothing when they would decide otherwise."""
     policy, now, today = house.policy(), house.now(), house.today()
 

@@ -21,7 +21,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Plan, Status
-from vault_palace.services import announcing, deeds, finding, quiet, relocate
+from vault_palace.services import announcing, deeds, finding, pace, quiet, relocate
 from vault_palace.services.answers import DecisionAnswer, MetabolizeAnswer, SkippedAnswer
 from vault_palace.services.house import House, Put
 
@@ -159,7 +159,8 @@ def _carry_out(
         if decision.changed or decision.path in unwritten:
             backlinks = len(set(sources.get(decision.path, ())) - gone - {decision.path})
             try:
-                _act(house, decision, backlinks, days_threshold, run, held=decision.path in held)
+                with pace.unheard():  # what is told is how many notes are done, not how many links
+                    _act(house, decision, backlinks, days_threshold, run, held=decision.path in held)
             except LockTimeout:
                 raise
             except VaultError as error:

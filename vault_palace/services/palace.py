@@ -8,6 +8,7 @@ from types import TracebackType
 
 from vault_palace.core.model import Problem
 from vault_palace.services import (
+    browse,
     conflicts,
     curate,
     forget,
@@ -21,6 +22,8 @@ from vault_palace.services import (
     undo,
 )
 from vault_palace.services.answers import (
+    BeforePurge,
+    FadingAnswer,
     FindAnswer,
     ForgetAnswer,
     HealthAnswer,
@@ -29,6 +32,7 @@ from vault_palace.services.answers import (
     MapEditAnswer,
     MetabolizeAnswer,
     MoveAnswer,
+    PageAnswer,
     PurgeAnswer,
     RateAnswer,
     ReadAnswer,
@@ -37,6 +41,7 @@ from vault_palace.services.answers import (
     ResolveAnswer,
     RestoreAnswer,
     SearchAnswer,
+    SessionNote,
     StatusAnswer,
     UndoAnswer,
     VersionText,
@@ -234,3 +239,33 @@ class Palace:
 
     def reindex(self) -> ReindexAnswer:
         return curate.reindex(self.house)
+
+    def page(self, path: str, *, max_tokens: int | None = None) -> PageAnswer:
+        return browse.page(self.house, path, max_tokens=max_tokens)
+
+    def fading(self, *, room: str | None = None, limit: int = browse.FADING) -> FadingAnswer:
+        return browse.fading(self.house, room=room, limit=limit)
+
+    def rooms(self) -> list[str]:
+        return browse.rooms(self.house)
+
+    def paths(self, *, archived: bool = False) -> Sequence[str]:
+        return browse.paths(self.house, archived=archived)
+
+    def glimpse(self, path: str, before: browse.Glimpse | None = None) -> browse.Glimpse:
+        return browse.glimpse(self.house, path, before)
+
+    def glimpse_of_map(self, before: browse.Glimpse | None = None) -> browse.Glimpse:
+        return browse.glimpse_of_map(self.house, before)
+
+    def readable(self, path: str) -> str:
+        return browse.readable(self.house, path)
+
+    def must_confirm(self) -> bool:
+        return browse.must_confirm(self.house)
+
+    def before_purge(self, path: str, *, reason: str = "unspecified") -> BeforePurge:
+        return browse.before_purge(self.house, path, reason)
+
+    def session_notes(self) -> list[SessionNote]:
+        return browse.session_notes(self.house)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from vault_palace.core.errors import LockTimeout, StorageFailed
+from vault_palace.services import pace
 from vault_palace.services.answers import RecoverAnswer, RecoveredAnswer
 from vault_palace.services.house import House
 from vault_palace.storage import files, operations
@@ -21,7 +22,7 @@ def recover(house: House) -> RecoverAnswer:
     """
     house.writable()
     with house.locked():
-        now = operations.recover(house.vault, house.journal, house.versions)
+        now = operations.recover(house.vault, house.journal, house.versions, between=pace.step)
     # What this process ended at its start, or before it wrote, is told as well: nobody else could say it.
     found = list({item.op: item for item in (*house.recovered, *now)}.values())
     house.recovered = ()

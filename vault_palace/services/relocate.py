@@ -17,7 +17,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import Layer
-from vault_palace.services import arguments, finding, quiet, safety
+from vault_palace.services import arguments, finding, pace, quiet, safety
 from vault_palace.services.answers import MoveAnswer, PurgeAnswer, RestoreAnswer
 from vault_palace.services.house import REDO, House, Move, Note, Put
 
@@ -117,9 +117,11 @@ def _follow(
     wanted: Mapping[str, str],
 ) -> None:
     """Have the other notes that link to *path* link to *to*."""
-    for holder in house.shelf.referrers(path, to):
+    holders = house.shelf.referrers(path, to)
+    for number, holder in enumerate(holders):
         if holder in (path, to):
             continue
+        pace.step(number, len(holders), holder)  # nothing is written until all are looked at
         try:
             other = look(holder)
         except VaultError as error:

@@ -22,7 +22,7 @@ from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Layer, Memory, Problem
 from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
 from vault_palace.index.graph import Graph
-from vault_palace.services import copies, deeds
+from vault_palace.services import copies, deeds, pace
 from vault_palace.storage.listing import Listing
 from vault_palace.storage.vault import Stored
 
@@ -278,6 +278,7 @@ class Shelf:
         for start in range(0, len(new), BATCH):
             if len(new) > BATCH:
                 self.filling = f"{start} of {len(new)} notes are read"
+                pace.step(start, len(new), "reading notes into the index")
             with cache.batch():
                 for path in new[start : start + BATCH]:
                     self._take(cache, path, found[path], observe)

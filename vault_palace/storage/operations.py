@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -144,17 +145,26 @@ def _carry_out(vault: Vault, journal: Journal, versions: Versions, op: Operation
     return held
 
 
-def recover(vault: Vault, journal: Journal, versions: Versions, *, sweep: bool = True) -> list[Recovered]:
+def recover(
+    vault: Vault,
+    journal: Journal,
+    versions: Versions,
+    *,
+    sweep: bool = True,
+    between: Callable[[int, int, str], None] = lambda _done, _total, _what: None,
+) -> list[Recovered]:
     """Finish or undo every operation that this machine began and did not close, oldest first.
 
     Running it again changes nothing. With *sweep* the temporary files that no open operation names, of
-    this machine or another, go too, their bytes kept as versions.
+    this machine or another, go too, their bytes kept as versions. *between* hears how far it is before each
+    operation, and may raise to stop there.
     """
     acts = Steps(vault, versions)
     unfinished = journal.unfinished()
     older = bool(unfinished) and journal.is_older()
     found: list[Recovered] = []
-    for entry in unfinished:
+    for number, entry in enumerate(unfinished):
+        between(number, len(unfinished), entry.verb)
         status, detail = _recover_one(acts, entry, older=older)
         if status != "open" or entry.state != "open":
             journal.close(entry.op, _CLOSED[status], detail)

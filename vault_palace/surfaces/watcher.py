@@ -90,7 +90,10 @@ class _Heard:
 
 
 class Watch:
-    """The watcher of one open house. `tell` hears once what is worth saying, and whether it is a warning."""
+    """The watcher of one open house. `tell` hears once what is worth saying, and whether it is a warning.
+
+    `heard` is called, by any thread, whenever anything in the vault may have changed.
+    """
 
     def __init__(
         self,
@@ -100,6 +103,7 @@ class Watch:
         how: How = "auto",
         tell: Callable[[str, bool], None] | None = None,
         record: Callable[[float, str], None] = lambda _seconds, _code: None,
+        heard: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
         keeper: Callable[[House], Step] | None = None,
@@ -114,6 +118,7 @@ class Watch:
         self._keep = keep
         self._tell = _log if tell is None else tell
         self._record = record
+        self._tell_heard = heard
         self._clock = clock
         self._patience = patience
         self._make_keeper = keeper or _keeper
@@ -216,6 +221,7 @@ class Watch:
                 self._heard.paths.update(paths)
             self._proven = True
             self._wakes.notify_all()
+        self._tell_heard()
 
     def _on_broken(self, error: Exception) -> None:
         with self._wakes:
@@ -396,6 +402,8 @@ class Watch:
             if not (full or heard.paths or now >= self._due.keeper):
                 return
             self._heard = _Heard()
+        if full:
+            self._tell_heard()
         keeper = self._keeper
         if keeper is None or not self.lease.held:
             if full:

@@ -73,5 +73,5 @@ def _open(settings: Settings) -> Any:
 if __name__ == "__main__":
     server._open = _open
     server._must_be_palace = lambda settings: None
-    server._watch = lambda palace, settings, metrics: None  # type: ignore[assignment, return-value]
+    server._watch = lambda palace, settings, desk: None  # type: ignore[assignment, return-value]
     sys.exit(main())

@@ -20,31 +20,41 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 from mcp.server.caching import CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    DiscoverResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
+    RequestParams,
     TextContent,
     Tool,
     ToolAnnotations,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from vault_palace import __version__
 from vault_palace.core.errors import NotFound, TimedOut, VaultError
 from vault_palace.services.caller import CALLER, Caller
+from vault_palace.services.pace import PACE, Pace
 from vault_palace.surfaces.config import Settings, run_in_utf8
-from vault_palace.surfaces.mcp import fit, render, strict, tools
+from vault_palace.surfaces.mcp import asking, fit, render, strict, tools
+from vault_palace.surfaces.mcp.answering import Context
+from vault_palace.surfaces.mcp.completing import Completions
 from vault_palace.surfaces.mcp.metrics import KEEPER, REQUESTS, UNKNOWN, Metrics
+from vault_palace.surfaces.mcp.prompts import Prompts
+from vault_palace.surfaces.mcp.resources import Resources
+from vault_palace.surfaces.mcp.subscriptions import Hub
 from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
 from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
@@ -54,13 +64,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NAME = "vault-palace"
 INTERNAL = "internal"
+PROTOCOL = "protocol"  # a call that the protocol refuses, such as one with a state that is not ours
 OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
 SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
 AGENT_NAME = 80  # characters of what a client calls itself
 PROGRESS_SECONDS = 0.1  # at most one progress message in this time, and one at the end
 
-Context = ServerRequestContext[None, Any]
+T = TypeVar("T")
 
 
 class Door:
@@ -135,6 +147,23 @@ class Desk:
         self.tools = tools.catalogue()
         self.metrics = Metrics(self.tools)
         self.stopping = threading.Event()
+        self.hub = Hub(lambda question: question(self.door.palace()))
+        self.asking = asking.Asking(self.ask)
+
+    def end(self) -> None:
+        """End the streams and ask the client nothing more: it left, or the server stops."""
+        self.hub.close()
+        self.asking.close()
+
+    async def ask(self, context: Context, question: Callable[[Palace], T]) -> T:
+        """What the palace answers to *question*, in a thread and in the name of the caller."""
+
+        def run() -> T:
+            CALLER.set(caller_of(context))
+            PACE.set(Pace(_progress(context), self._cancelled))
+            return question(self.door.palace())
+
+        return await anyio.to_thread.run_sync(run)
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools in their fixed order; in a vault opened read-only, those that have a use there."""
@@ -146,8 +175,13 @@ class Desk:
             ]
         )
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        """Run one call to its end; every failure is a tool error that begins with its code."""
+    async def call_tool(
+        self, context: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        """Run one call to its end; every failure is a tool error that begins with its code.
+
+        A destructive call may go back to the client first, with a question for the person.
+        """
         tool = self.tools.get(params.name)
         if tool is None:
             self.metrics.record(UNKNOWN, 0.0, NotFound.code)
@@ -155,12 +189,22 @@ class Desk:
             return failure(known)
         started = time.perf_counter()
         code = ""
+        given = params.arguments or {}
         try:
+            if tool.text.destructive:
+                arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
+                settled = await self.asking.settle(context, params, arguments)
+                if isinstance(settled, InputRequiredResult):
+                    return settled
+                given = {**given, asking.KEY: True} if settled == "confirmed" else given
             # A cancelled call runs on in its thread until the tool looks up, so a write is never cut in half.
-            answered = await anyio.to_thread.run_sync(self._run, tool, params.arguments or {}, context)
+            answered = await anyio.to_thread.run_sync(self._run, tool, given, context)
         except VaultError as error:
             code = error.code
             return failure(error)
+        except MCPError:
+            code = PROTOCOL
+            raise
         except Exception:
             code = INTERNAL
             logger.exception("%s failed", tool.name)
@@ -171,6 +215,9 @@ class Desk:
             )
         finally:
             self.metrics.record(tool.name, time.perf_counter() - started, code)
+        self.hub.learnt(context, tools.revs_told(tool, answered.structured))
+        if not tool.text.reads_only:
+            self.hub.wake()
         return CallToolResult(
             content=[TextContent(type="text", text=answered.text)], structured_content=answered.structured
         )
@@ -179,12 +226,14 @@ class Desk:
         # This thread works in a copy of the request's context variables, and so nothing has to be put back.
         caller = caller_of(context)
         CALLER.set(caller)
+        progress = _progress(context)
+        PACE.set(Pace(progress, self._cancelled))
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(
             palace=self.door.palace,
             arguments=arguments,
             metrics=self.metrics,
-            progress=_progress(context),
+            progress=progress,
             cancelled=self._cancelled,
         )
         answered = tools.answer(tool, call)
@@ -228,14 +277,19 @@ def _progress(context: Context) -> Callable[[int, int, str], None]:
     The SDK sends them to callers that asked for progress and drops them for others.
     """
     last = -PROGRESS_SECONDS
+    before, seen, sent = 0, -1, -1  # done in earlier stages, in this one, and as the caller was told
 
     def report(done: int, total: int, what: str) -> None:
-        nonlocal last
+        nonlocal last, before, seen, sent
+        if done < seen:  # another stage of the work began to count: progress never goes back
+            before += seen + 1
+        seen = done
         now = time.monotonic()
-        if (done < total and now - last < PROGRESS_SECONDS) or _given_up():
+        if before + done <= sent or (done < total and now - last < PROGRESS_SECONDS) or _given_up():
             return
-        last = now
-        send = partial(context.session.report_progress, done, total, render.line(render.plain(what), 120))
+        last, sent = now, before + done
+        words = render.line(render.plain(what), 120)
+        send = partial(context.session.report_progress, before + done, before + total, words)
         try:
             anyio.from_thread.run(send)
         except Exception:
@@ -268,9 +322,11 @@ def build(desk: Desk) -> Server[None]:
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         try:
-            yield
+            async with desk.hub.running():
+                yield
         finally:
             desk.stopping.set()
+            desk.end()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(desk.door.close)
 
@@ -280,17 +336,51 @@ def build(desk: Desk) -> Server[None]:
         desk.door.start()
         return answer
 
+    resources, prompts = Resources(desk.ask), Prompts(desk.ask, read_only=desk.read_only)
+    lists = CacheHint(ttl_ms=3_600_000, scope="private")
     server = Server[None](
-        "vault-palace",
+        NAME,
         version=__version__,
         title="Vault Palace",
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
-        cache_hints={"tools/list": CacheHint(ttl_ms=3_600_000, scope="private")},
+        on_list_resources=resources.list,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read,
+        on_subscribe_resource=desk.hub.subscribe,
+        on_unsubscribe_resource=desk.hub.unsubscribe,
+        on_subscriptions_listen=desk.hub.listen,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=Completions(desk.ask).complete,
+        cache_hints={
+            "server/discover": lists,
+            "tools/list": lists,
+            "resources/list": lists,
+            "resources/templates/list": lists,
+            "prompts/list": lists,
+            # A person may edit the note at any moment, and `if_rev` is only as good as the last read.
+            "resources/read": CacheHint(ttl_ms=0, scope="private"),
+        },
     )
+
+    async def discover(context: Context, _: RequestParams | None) -> DiscoverResult:
+        """What a modern client may rely on. That streams are served does not mean that the lists change."""
+        held = server.get_capabilities(protocol_version=context.protocol_version)
+        for listed in (held.tools, held.prompts, held.resources):
+            if listed is not None:
+                listed.list_changed = False
+        return DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=held,
+            instructions=server.instructions,
+        )
+
+    server.add_request_handler("server/discover", RequestParams, discover)
     server.middleware.append(listen)
+    server.middleware.append(asking.boundary(NAME))
     return server
 
 
@@ -363,6 +453,7 @@ def end_on_signals(desk: Desk, end: Callable[[], object], ended_by: list[int]) -
         if len(ended_by) > 1:
             os._exit(128 + number)
         desk.stopping.set()
+        desk.end()
         loop.call_later(2 * SIGNAL_SECONDS, os._exit, 128 + number)
         end()
 
@@ -392,7 +483,7 @@ def serve(settings: Settings) -> int:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
     desk = desk_for(settings)
-    wire = Wire(*claim_standard_streams())
+    wire = Wire(*claim_standard_streams(), ending=desk.end)
     ended_by: list[int] = []
     try:
         anyio.run(_serve, desk, wire, ended_by)
@@ -403,7 +494,7 @@ def serve(settings: Settings) -> int:
 
 def desk_for(settings: Settings) -> Desk:
     """The desk in front of the vault of *settings*, which nobody has opened yet."""
-    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk.metrics))
+    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk))
     desk = Desk(door, read_only=settings.read_only)
     return desk
 
@@ -420,10 +511,15 @@ def _open(settings: Settings) -> Palace:
     return Palace.open(settings.root, settings=settings.for_palace())
 
 
-def _watch(palace: Palace, settings: Settings, metrics: Metrics) -> Watch:
+def _watch(palace: Palace, settings: Settings, desk: Desk) -> Watch:
     """The watcher of an open palace, begun; it is the vault's keeper while no other process is."""
     from vault_palace.surfaces.watcher import Watch
 
-    watch = Watch(palace.house, how=settings.watch, record=partial(metrics.record, KEEPER))
+    watch = Watch(
+        palace.house,
+        how=settings.watch,
+        record=partial(desk.metrics.record, KEEPER),
+        heard=desk.hub.wake,
+    )
     watch.start()
     return watch

@@ -63,6 +63,25 @@ def answer(tool: Tool, call: Call) -> fit.Answered:
     return fit.within(tool.shape, render.plain(tool.run(call)), min(most, MOST_TOKENS))
 
 
+def revs_told(tool: Tool, structured: Mapping[str, Any]) -> dict[str, str]:
+    """The revs of notes by path as an answer tells them to the caller; empty for a note that is gone."""
+    told: dict[str, str] = {}
+    for gone in _LEAVES.get(tool.name, ()):
+        told[structured[gone]] = ""
+    path = structured.get("saved_path") or structured.get("path")
+    if isinstance(path, str) and isinstance(structured.get("rev"), str):
+        told[path] = structured["rev"]
+    return told
+
+
+# The keys of answers that name the place which a note has left.
+_LEAVES: Mapping[str, tuple[str, ...]] = {
+    "purge_memory": ("path",),
+    "restore_memory": ("path",),
+    "move_file": ("source",),
+}
+
+
 def _write(call: Call) -> Mapping[str, Any]:
     return call.palace().write(**call.arguments)
 

@@ -14,7 +14,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO, TypeAlias
 
@@ -66,9 +66,15 @@ def claim_standard_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 class Wire:
-    """One connection over two byte streams. Knows which requests have no answer yet."""
+    """One connection over two byte streams. Knows which requests have no answer yet.
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+    *ending* is called when the client has closed its end: nothing it is asked will be answered any more.
+    """
+
+    def __init__(
+        self, source: BinaryIO, sink: BinaryIO, *, ending: Callable[[], None] = lambda: None
+    ) -> None:
+        self._ending = ending
         self._source = source
         self._sink = sink
         self._writing = anyio.Lock()
@@ -133,6 +139,7 @@ class Wire:
         await to_server.send(SessionMessage(message))
 
     async def _ended(self, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        self._ending()
         await self.wait_idle(FAREWELL_SECONDS)
         await to_server.aclose()
 
