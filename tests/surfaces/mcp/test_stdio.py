@@ -63,7 +63,11 @@ def test_the_server_presents_itself(tmp_path: Path, modern: bool) -> None:
         info = result["_meta"]["io.modelcontextprotocol/serverInfo"] if modern else result["serverInfo"]
         assert (info["name"], info["version"]) == ("vault-palace", __version__)
         assert "search_room" in result["instructions"]
-        assert list(result["capabilities"]) == ["tools"]
+        capabilities = result["capabilities"]
+        assert sorted(capabilities) == ["completions", "prompts", "resources", "tools"]
+        # The lists never change, in neither era; what can be subscribed to are resources.
+        assert capabilities["resources"] == {"subscribe": True, "listChanged": False}
+        assert capabilities["prompts"] == capabilities["tools"] == {"listChanged": False}
 
 
 def test_mc_01_noise_of_any_origin_stays_off_standard_output(client: RawClient) -> None:
