@@ -18,6 +18,7 @@ from vault_palace.core.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from vault_palace.services.house import PalaceSettings
+    from vault_palace.surfaces.hosts.catalogue import Machine
 
 APP = "vault-palace"
 VAULT = "VAULT_PALACE_VAULT"
@@ -101,6 +102,16 @@ def read_settings(
         read_only=read_only,
         watch=_watch(env),
     )
+
+
+def read_machine() -> Machine:
+    """What decides where the hosts of agents keep their files: system, environment, home, current folder."""
+    from vault_palace.surfaces.hosts.catalogue import Machine
+
+    try:
+        return Machine(sys.platform, os.environ, str(Path.home()), os.getcwd())
+    except (RuntimeError, OSError) as error:  # no home, or a current folder that is gone
+        raise InvalidArguments(f"The home or the current folder cannot be told: {error}") from error
 
 
 def _watch(env: Mapping[str, str]) -> Literal["auto", "events", "poll", "off"]:

@@ -1,0 +1,1 @@
+"""The programs that host agents, and their configuration files, which belong to a person."""
