@@ -41,7 +41,11 @@ KEPT = {
     "filelock": ("storage/",),
     "shutil": ("storage/files.py",),
     "tempfile": ("storage/files.py",),
+    "tomlkit": ("surfaces/hosts/toml.py",),
 }
+
+# A person's files outside the vault are changed in one place, and what decides their text writes nothing.
+OUTSIDE, FILING = "surfaces/hosts/", "surfaces/hosts/filing.py"
 
 # The bottom floor is pure: what it needs arrives as an argument.
 IMPURE = _words(
@@ -98,6 +102,14 @@ def not_kept(place: str, _floor: str, node: ast.AST) -> Iterator[str]:
         places = KEPT.get(name.split(".")[0])
         if places is not None and not place.startswith(places):
             yield f"imports {name.split('.')[0]}, which only {' and '.join(places)} may"
+
+
+def writes_outside(place: str, _floor: str, node: ast.AST) -> Iterator[str]:
+    if not place.startswith(OUTSIDE) or place == FILING:
+        return
+    for name in imported(node):
+        if name.startswith("vault_palace.storage"):
+            yield f"imports {name}, which only {FILING} may"
 
 
 def impure(_place: str, floor: str, node: ast.AST) -> Iterator[str]:
@@ -165,7 +177,7 @@ def _writes(node: ast.Call, called: str) -> bool:
 
 
 Rule = Callable[[str, str, ast.AST], Iterator[str]]
-RULES: tuple[Rule, ...] = (goes_up, not_kept, impure, reads_environment, changes_bytes)
+RULES: tuple[Rule, ...] = (goes_up, not_kept, writes_outside, impure, reads_environment, changes_bytes)
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -208,6 +220,12 @@ WRONG = [
     ("surfaces/cli/app.py", "import mcp", "imports mcp"),
     ("services/palace.py", "from mcp_types import Tool", "imports mcp_types"),
     ("services/palace.py", "import rich.table", "imports rich"),
+    ("services/palace.py", "import tomlkit", "imports tomlkit"),
+    (
+        "surfaces/hosts/connect.py",
+        "from vault_palace.storage import files",
+        "which only surfaces/hosts/filing.py",
+    ),
     ("services/palace.py", "import sqlite3", "imports sqlite3"),
     ("services/palace.py", "import shutil", "imports shutil"),
     ("core/rules.py", "import os", "core imports os"),
@@ -271,6 +289,7 @@ RIGHT = [
     ("storage/files.py", "import os\nos.replace('a', 'b')"),
     ("surfaces/config.py", "import os\nhome = os.environ.get('HOME')"),
     ("surfaces/mcp/server.py", "from mcp.server import MCPServer"),
+    ("surfaces/hosts/filing.py", "from vault_palace.storage import files"),
     ("surfaces/cli/app.py", "import typer\nfrom vault_palace.services.palace import Palace"),
     ("__main__.py", "from vault_palace.surfaces.cli import main"),
 ]

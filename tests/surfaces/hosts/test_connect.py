@@ -286,8 +286,8 @@ def test_an_entry_for_something_else_is_replaced_when_told(
 
 
 def test_a_toml_entry_for_something_else_is_replaced_when_told(machine: Machine, codex: Path) -> None:
-    text = '[mcp_servers.vault-palace]\ncommand = "npx"\n\n[mcp_servers.vault-palace.env]\nA = "b"\n\n[x]\ny = 1 # z\n'
-    codex.write_text(text)
+    text = '[mcp_servers.vault-palace]\ncommand = "npx"\n\n[mcp_servers.vault-palace.env]\nA = "b"\n\n'
+    codex.write_text(text + "[x]\ny = 1 # z\n")
 
     with pytest.raises(Exists):
         done(machine, "codex")
@@ -300,7 +300,8 @@ def test_a_toml_entry_for_something_else_is_replaced_when_told(machine: Machine,
 def test_what_a_person_added_to_our_entry_stays(machine: Machine, gemini: Path) -> None:
     text = (
         '{\n  "mcpServers": {\n    "vault-palace": {\n      "trust": true, // mine\n'
-        f'      "command": "/old/vault-palace",\n      "args": ["serve", "--vault", "{VAULT}", "--read-only"]\n'
+        '      "command": "/old/vault-palace",\n'
+        f'      "args": ["serve", "--vault", "{VAULT}", "--read-only"]\n'
         "    }\n  }\n}\n"
     )
     gemini.write_text(text, encoding="utf-8")
@@ -427,7 +428,8 @@ def test_what_somebody_wrote_meanwhile_is_kept(
     machine: Machine, gemini: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gemini.write_text("{}")
-    put, times = files.put, []
+    put = files.put
+    times: list[int] = []
 
     def late(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
         if target == gemini and not times:
@@ -447,7 +449,8 @@ def test_a_file_that_keeps_changing_is_given_up(
     machine: Machine, gemini: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gemini.write_text("{}")
-    put, times = files.put, []
+    put = files.put
+    times: list[int] = []
 
     def late(staged: Path, target: Path, *, expect: str | None) -> bytes | None:
         if target == gemini:

@@ -162,7 +162,7 @@ def untouched(text: str) -> dict[tuple[str, ...], str]:
     """The very text of everything beside the entry."""
     root = jsonc.read(text).root
     assert root is not None
-    found = {}
+    found: dict[tuple[str, ...], str] = {}
     for member in root.members:
         if member.key != PATH[0]:
             found[(member.key,)] = text[member.start : member.node.end]
