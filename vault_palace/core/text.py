@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 WORD_LENGTH = 64  # longer runs are found by their beginning
+_TOLD = 400  # words of a text that tell its language
 QUERY_TERMS = 64  # a query is a question, not a document
 _CHUNK = 65_536  # memory stays flat on enormous texts
 
@@ -273,6 +274,11 @@ def _terms_of_chunk(chunk: str) -> list[Term]:
         else:
             terms.append(Term(run, _forms(run, asked=True)))
     return terms
+
+
+def stop_words(text: Sequence[str]) -> frozenset[str]:
+    """The stop words of the languages that these words of a text most likely belong to."""
+    return _stop_words_of(text[:_TOLD])
 
 
 def _stop_words_of(query: Sequence[str]) -> frozenset[str]:

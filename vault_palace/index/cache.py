@@ -336,6 +336,10 @@ class Cache:
     def frequency(self, word: str) -> int:
         return self._read(lambda db: queries.frequency(db, word))
 
+    def frequencies(self, words: Collection[str]) -> dict[str, int]:
+        """In how many notes each of *words* stands; one that stands nowhere is left out."""
+        return self._read(lambda db: queries.frequencies(db, words))
+
     def searched_count(self) -> int:
         return self._read(queries.searched_count)
 

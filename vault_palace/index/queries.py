@@ -133,8 +133,10 @@ def succession(db: sqlite3.Connection) -> Succession:
     person took that back.
     """
     rows = db.execute(
+        # Left to itself the engine reads every link of the vault.
         "SELECT link.says, source.path, source.kind, target.path, target.kind"
-        f" {FROM_LINKS} JOIN note AS target ON target.path = link.target"
+        " FROM link INDEXED BY link_to_replaced CROSS JOIN note AS source ON source.id = link.note"
+        " CROSS JOIN note AS target ON target.path = link.target"
         f" WHERE link.says > 0 AND source.kind IN ({marks_for(SEARCHED_KINDS)})"
         f" AND target.kind IN ({marks_for(SEARCHED_KINDS)})",
         (*SEARCHED_KINDS, *SEARCHED_KINDS),
@@ -314,6 +316,15 @@ def frequency(db: sqlite3.Connection, word: str) -> int:
     """How many notes hold *word*."""
     row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
     return int(row[0]) if row else 0
+
+
+def frequencies(db: sqlite3.Connection, words: Collection[str]) -> dict[str, int]:
+    """In how many notes each of *words* stands, as far as any does."""
+    rows = db.execute(
+        "SELECT term, doc FROM json_each(?) AS asked JOIN vocabulary ON vocabulary.term = asked.value",
+        (json.dumps(sorted(set(words))),),
+    )
+    return {str(term): int(doc) for term, doc in rows}
 
 
 def searched_count(db: sqlite3.Connection) -> int:

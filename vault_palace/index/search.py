@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from vault_palace.core.errors import InvalidArguments
 from vault_palace.core.model import ARCHIVE, Layer
-from vault_palace.core.text import Term, query_words
+from vault_palace.core.text import Term, fold, query_words
 from vault_palace.index.cache import Cache, IndexedNote, Only
 from vault_palace.index.notes import Words
 
@@ -29,7 +30,12 @@ _FORMS = 200  # of all words of a query together
 # note has tells something in this vault.
 _LONG_STOP_WORD = 5
 _TELLING_SHARE = 50
-_LIKE_TERMS = 8
+_FEW_NOTES = 20  # so many may share a word in a small vault, and it tells something still
+_BESIDE_TITLE = 4  # how much rarer a word of the text has to be than one of the title
+_LIKE_TERMS = 12
+_LIKE_LOOKED = 40
+_LIKE_CHARACTERS, _LIKE_PIECE = 4_000, 400
+_NAME = re.compile(r"(?<![.!?:\n] )\b[A-Z]\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +109,69 @@ def search(
     )
 
 
-def like(cache: Cache, text: str, *, limit: int) -> tuple[Hit, ...]:
-    """The memories most like *text*, by its rarest words: common ones would touch half the vault."""
-    kept, _ = query_words(text)
-    total = cache.searched_count()
-    counted = [(cache.frequency(term.forms[0]), term) for term in kept if not term.prefix]
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """A memory with rare words of a text: how many, whether a title has one, where, and all its words."""
+
+    note: IndexedNote
+    words: Words
+    shared: int
+    titled: bool
+    why: str
+
+
+def like(cache: Cache, title: str, text: str, stop: Collection[str] = (), *, limit: int) -> tuple[Alike, ...]:
+    """The memories most like *text*, by its rarest words: common ones would touch half the vault.
+
+    Words of the *title* are taken before others. What only one note has tells nothing: it is this very one.
+    """
+    asked = _asked_of(title, text, stop)
+    counted = cache.frequencies([term.forms[0] for term, _ in asked])
+    most = max(cache.searched_count() // _TELLING_SHARE, _FEW_NOTES)
     telling = [
-        (count, term) for count, term in counted if 0 < count <= max(total // _TELLING_SHARE, 1) or total < 50
+        (count if in_title else count * _BESIDE_TITLE, term, in_title)
+        for term, in_title in asked
+        if 1 < (count := counted.get(term.forms[0], 0)) <= most
     ]
-    terms = [term for _, term in sorted(telling, key=lambda pair: pair[0])[:_LIKE_TERMS]]
+    chosen = sorted(telling, key=lambda found: found[0])[:_LIKE_TERMS]
+    terms = [term for _, term, _ in chosen]
     if not terms:
         return ()
     page, _ = cache.matches(_expression(terms), Only(kinds=("memory",)), WEIGHTS, limit=limit)
-    return tuple(Hit(note, score, _why(terms, words), by) for score, note, words, by in page)
+    own = [term for _, term, in_title in chosen if in_title]
+    return tuple(
+        Alike(
+            note,
+            words,
+            shared=_shared(terms, " ".join(words.columns)),
+            titled=_shared(terms, words.title) > 0 or _shared(own, " ".join(words.columns)) > 0,
+            why=_why(terms, words),
+        )
+        for _, note, words, _ in page
+    )
+
+
+def _asked_of(title: str, text: str, stop: Collection[str]) -> list[tuple[Term, bool]]:
+    """The words worth a look at how rare they are, each with whether the *title* has it.
+
+    To look costs, so names (words with a capital) and long words come first.
+    """
+    named = {fold(name) for name in _NAME.findall(text)}
+    held = query_words(title)[0]
+    found = {term: True for term in held if not term.prefix}
+    others = {
+        term: None
+        for at in range(0, min(len(text), _LIKE_CHARACTERS), _LIKE_PIECE)
+        for term in query_words(text[at : at + _LIKE_PIECE])[0]
+        if not term.prefix and term not in found and term.forms[0] not in stop
+    }
+    order = sorted(others, key=lambda term: (term.shown not in named, -len(term.shown)))
+    return [*found.items(), *((term, False) for term in order)][:_LIKE_LOOKED]
+
+
+def _shared(terms: Sequence[Term], words: str) -> int:
+    held = frozenset(words.split(" "))
+    return sum(term.matches(held) for term in terms)
 
 
 def folders_of(room: str, *, include_archived: bool = False) -> tuple[str, ...] | None:

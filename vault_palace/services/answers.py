@@ -6,11 +6,12 @@ from typing import NotRequired, TypedDict
 
 
 class Related(TypedDict):
-    """A note worth linking, or a near-duplicate; `link` is ready to paste."""
+    """A note that says the same already, or one worth linking; `link` is ready to paste."""
 
     path: str
     title: str
     link: str
+    kind: str  # near-duplicate, or link
     why: str
 
 

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from vault_palace.core import budget, frontmatter
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
-from vault_palace.core.errors import InvalidArguments, NotFound, PathViolation, VaultError
-from vault_palace.core.linktext import encode
+from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
 from vault_palace.core.model import ARCHIVE
 from vault_palace.index import search as searching
 from vault_palace.services import arguments, finding, quiet
-from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, Related, SearchAnswer
+from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, SearchAnswer
 from vault_palace.services.house import House, Note
 
 MOST_TOKENS = 20_000
@@ -21,8 +20,6 @@ READ_TOKENS = 6_000  # what a read answers when the caller names no budget
 SEARCH_TOKENS = 2_000
 BACKLINKS_SHOWN = 50
 SNIPPET = 160
-RELATED = 5
-RELATED_CHARACTERS = 400
 LIMIT_MAX = 100
 LONGEST_TITLE = 300
 
@@ -197,35 +194,6 @@ def _on_disk(house: House, room: str) -> bool:
     """Whether *room* is a folder of some layer that holds no note yet."""
     folders = searching.folders_of(room) or ()
     return any(house.vault.is_folder(folder) for folder in folders)
-
-
-def _pasted(house: House, path: str, source: str) -> str:
-    """A link to *path* that means it in *source*: a Markdown link where `[[…]]` cannot name it."""
-    try:
-        return finding.wikilink(house, path, source)
-    except PathViolation:
-        stem = path.rpartition("/")[2].removesuffix(".md")
-        label = re.sub(r"[^\w .-]", " ", stem)
-        return f"[{label}]({encode(path, '', angled=False)})"
-
-
-def related(house: House, note: Note) -> list[Related]:
-    """The memories that are most like *note*, as links ready to paste; its own title is the question."""
-    question = f"{note.stem} {note.header.body[:RELATED_CHARACTERS]}"
-    try:
-        hits = house.shelf.ask(lambda cache: searching.like(cache, question, limit=RELATED + 1))
-    except VaultError:
-        return []
-    return [
-        Related(
-            path=hit.path,
-            title=hit.note.title[:LONGEST_TITLE],
-            link=_pasted(house, hit.path, note.path),
-            why=hit.why,
-        )
-        for hit in hits
-        if hit.path != note.path
-    ][:RELATED]
 
 
 def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> Match | None:

@@ -21,7 +21,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import arguments, finding, quiet, recall, safety
+from vault_palace.services import arguments, finding, quiet, related, safety
 from vault_palace.services.answers import RateAnswer, WriteAnswer
 from vault_palace.services.house import REDO, House, Note, Put
 
@@ -281,7 +281,7 @@ def _answer(house: House, path: str, text: str, mode: str, warnings: list[str]) 
         id=note.id,
         rev=house.rev(note),
         mode=mode,
-        related=recall.related(house, note),
+        related=related.related(house, note),
         warnings=warnings,
     )
 

@@ -57,7 +57,9 @@ class FakePalace:
 
     def write(self, content: str, **arguments: Any) -> answers.WriteAnswer:
         self._called("write", {"content": content, **arguments})
-        related = answers.Related(path="01_Shallow/x.md", title="X", link="[[X]]", why="same words")
+        related = answers.Related(
+            path="01_Shallow/x.md", title="X", link="[[X]]", kind="link", why="same words"
+        )
         return answers.WriteAnswer(
             saved_path="01_Shallow/apollo.md",
             id="mem_0a1b2c3d4e5f",

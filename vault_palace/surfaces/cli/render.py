@@ -51,9 +51,12 @@ def written(answer: WriteAnswer) -> list[Block]:
         Says(f"id {answer['id']} · rev {answer['rev']} · {answer['mode']}", FAINT),
     ]
     said += _warnings(answer["warnings"])
-    if answer["related"]:
-        rows = tuple((near["link"], near["path"], near["why"]) for near in answer["related"])
-        said.append(Table(("link", "note", "why"), rows, "Worth linking"))
+    for kind, title in (("near-duplicate", "Says the same already"), ("link", "Worth linking")):
+        rows = tuple(
+            (near["link"], near["path"], near["why"]) for near in answer["related"] if near["kind"] == kind
+        )
+        if rows:
+            said.append(Table(("link", "note", "why"), rows, title))
     return said
 
 

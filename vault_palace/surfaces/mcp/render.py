@@ -72,13 +72,21 @@ def _count(number: int, noun: str) -> str:
 
 def write(answer: Answer) -> str:
     verb = {"create": "Saved", "append": "Appended to", "replace": "Replaced"}.get(answer["mode"], "Saved")
-    related = [
-        f"- {line(item['link'])} {line(item['path'])}: {line(item['why'])}" for item in answer["related"]
-    ]
+    rows = {
+        kind: [
+            f"- {line(item['link'])} {line(item['path'])}: {line(item['why'])}"
+            for item in answer["related"]
+            if item["kind"] == kind
+        ]
+        for kind in ("near-duplicate", "link")
+    }
     return _lines(
         f"{verb} {answer['saved_path']} (id {answer['id']}, rev {answer['rev']}).",
         [f"Note: {line(warning)}" for warning in answer["warnings"]],
-        [f"Related notes, to link or to merge with ({DATA}):", *related] if related else "",
+        [f"Says the same already; merge, or supersede it ({DATA}):", *rows["near-duplicate"]]
+        if rows["near-duplicate"]
+        else "",
+        [f"Worth a link ({DATA}):", *rows["link"]] if rows["link"] else "",
     )
 
 
