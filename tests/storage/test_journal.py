@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -432,6 +433,59 @@ def test_a_recent_operation_whose_line_came_in_halves_is_told_once(vault: Path) 
     (vault / OURS).write_bytes(line)
 
     assert _ops(journal.recent()) == ["one"]
+
+
+def _moves(op: str, path: str, to: str, **by: Any) -> Entry:
+    made = _entry(op, path=to, **by)
+    return replace(made, steps=(Trace(kind="move", path=path, to=to, before="a" * 64, after="b" * 64),))
+
+
+def test_what_is_recent_of_a_note_is_found_by_its_path_and_by_its_id(vault: Path) -> None:
+    here, there = _journal(vault), _journal(vault, "there")
+    fact = NoteFact(id="mem_n", path="01_Shallow/n.md", body="b")
+    here.begin(replace(_entry("made", path=fact.path), notes=(fact,)))
+    here.begin(_entry("other", minutes=1))
+    there.begin(_moves("moved", fact.path, "02_Sediment/n.md", minutes=2))
+    here.begin(replace(_entry("rated", minutes=3), steps=(), notes=(fact,)))
+    here.begin(replace(_entry("many", minutes=4), steps=(), notes=(fact, replace(fact, id="mem_o"))))
+    here.close("made", "done")
+
+    found = here.recent_of(fact.path, "mem_n")
+
+    assert [(entry.op, entry.state) for entry in found] == [("made", "done"), ("rated", "begin")]
+    assert _ops(here.recent_of("02_Sediment/n.md", "mem_n")) == ["made", "moved", "rated"]
+    assert _ops(here.recent_of("02_Sediment/n.md", "")) == ["moved"]
+    assert here.recent_of("01_Shallow/none.md", "mem_none") == []
+
+
+def test_what_is_not_recent_any_more_is_not_recent_of_its_note(vault: Path) -> None:
+    journal = _journal(vault)
+    names = [f"01_Shallow/{number % 7}.md" for number in range(RECENT + 9)]
+    made = [_entry(f"op{n}", path=name, after=f"{n:064x}", minutes=n) for n, name in enumerate(names)]
+    (vault / OURS).parent.mkdir(parents=True)
+    (vault / OURS).write_bytes(b"".join(to_line(to_record(entry)) for entry in made))
+
+    found = {name: journal.recent_of(name, f"mem_{name}") for name in set(names)}
+
+    expected = {name: [entry for entry in journal.recent() if entry.notes[0].path == name] for name in found}
+    assert found == expected
+    assert not journal.wrote_lately(f"{8:064x}")
+    assert journal.wrote_lately(f"{9:064x}")
+
+
+def test_a_line_that_came_in_halves_wrote_its_bytes_once(vault: Path) -> None:
+    journal = _journal(vault)
+    lines = [to_line(to_record(_entry(f"op{n}", after=f"{n:064x}", minutes=n))) for n in range(RECENT)]
+    (vault / OURS).parent.mkdir(parents=True)
+    (vault / OURS).write_bytes(lines[0][:-1])
+    assert _ops(journal.recent_of("01_Shallow/a.md", "")) == ["op0"]
+
+    (vault / OURS).write_bytes(b"".join(lines))
+    before = journal.wrote_lately(f"{0:064x}")
+    journal.begin(_entry("late", after="e" * 64, minutes=RECENT))
+
+    assert (before, journal.wrote_lately(f"{0:064x}")) == (True, False)
+    assert _ops(journal.recent_of("01_Shallow/a.md", ""))[0] == "op1"
 
 
 def test_another_machine_s_open_operation_is_reported_and_left(vault: Path) -> None:

@@ -500,8 +500,8 @@ def test_a_note_that_goes_between_two_looks_is_answered_for(
     real = os.lstat
     looks: list[Path] = []
 
-    def lstat(path: Path) -> os.stat_result:
-        looks.append(path)
+    def lstat(path: str | Path) -> os.stat_result:
+        looks.append(Path(path))
         if looks.count(vault / "01_Shallow/a.md") == 2:
             raise error
         return real(path)

@@ -111,7 +111,7 @@ class Overwritten:
         """The newest changes of the note, each with the bytes that followed and when those were written."""
         now = self.house.now()
         steps: list[tuple[Entry, Trace]] = []
-        for entry in self.house.journal.recent():
+        for entry in self.house.journal.recent_of(note.path, note.id):
             if not timedelta(0) <= now - entry.at < LATELY or entry.state not in ("done", "begin"):
                 continue
             places = _places(entry, note.id)
@@ -157,7 +157,7 @@ class Overwritten:
 
     def _is_old(self, fingerprint: str) -> bool:
         """Whether the program itself once wrote these bytes: then somebody brought them back."""
-        return any(step.after == fingerprint for entry in self.house.journal.recent() for step in entry.steps)
+        return self.house.journal.wrote_lately(fingerprint)
 
     def _made_good(
         self,

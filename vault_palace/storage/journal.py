@@ -150,6 +150,23 @@ class Journal:
             found = [entry for reader in self._readers.values() for entry in reader.recent()]
         return sorted(found, key=lambda entry: (entry.at, entry.machine))[-RECENT:]
 
+    def recent_of(self, path: str, id: str) -> list[Entry]:
+        """The newest operations, oldest first, that left a file at *path* or tell of the note *id*.
+
+        As `recent`, but those of every machine go as far back as its reader remembers, and one that changes
+        no file and tells of many notes at once is left out.
+        """
+        with self._guard:
+            self._refresh_all()
+            found = [entry for reader in self._readers.values() for entry in reader.naming(path, id).values()]
+        return sorted(found, key=lambda entry: (entry.at, entry.machine))
+
+    def wrote_lately(self, fingerprint: str) -> bool:
+        """Whether one of the newest operations left these bytes."""
+        with self._guard:
+            self._refresh_all()
+            return any(fingerprint in reader.written for reader in self._readers.values())
+
     def onward(self) -> dict[str, str]:
         """For each place that a note ever left, as far as the journals tell, the place it went to."""
         found: dict[str, str] = {}

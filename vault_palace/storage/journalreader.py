@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from vault_palace.core import places
@@ -53,6 +54,8 @@ class JournalReader:
         self._made: dict[str, tuple[object, Entry | None]] = {}  # of `recent`, by operation and state
         self.times: dict[str, list[str]] = {}  # of each verb in `TIMED`
         self.newest: OrderedDict[str, dict[str, object]] = OrderedDict()
+        self.written: Counter[str] = Counter()  # the bytes that the operations in `newest` left
+        self._naming: dict[str, dict[str, None]] = {}  # those operations, by what `naming` finds them by
         self.problems: list[Problem] = []
         self.trouble: VaultError | None = None  # why it cannot be read
         self._seen = (0, 0, 0)
@@ -174,11 +177,27 @@ class JournalReader:
             self.times.setdefault(verb, []).append(at)
         if self._keeps_history:
             self.history[op] = record
+        if op in self.newest:  # a line that was read before its end came is taken twice
+            self._let_go(op, self.newest.pop(op))
         self.open[op] = self.newest[op] = record
-        self.newest.move_to_end(op)  # a line that was read before its end came is taken twice
+        for key in _keys(record):
+            self._naming.setdefault(key, {})[op] = None
+        self.written.update(_afters(record))
         if len(self.newest) > RECENT:
-            self.newest.popitem(last=False)
+            self._let_go(*self.newest.popitem(last=False))
         return True
+
+    def _let_go(self, op: str, record: dict[str, object]) -> None:
+        self._made.pop(op, None)
+        for key in _keys(record):
+            if ops := self._naming.get(key):
+                ops.pop(op, None)
+                if not ops:
+                    del self._naming[key]
+        self.written.subtract(_afters(record))
+        for after in _afters(record):
+            if self.written[after] <= 0:
+                del self.written[after]
 
     def unfinished(self) -> list[Entry]:
         """The operations without a final record; one that lacks what recovery needs becomes a problem."""
@@ -189,13 +208,23 @@ class JournalReader:
 
     def recent(self) -> list[Entry]:
         """The newest operations; one that lacks what it needs is left out, for it is told elsewhere."""
-        made: dict[str, tuple[object, Entry | None]] = {}
-        for op, record in self.newest.items():
-            state, known = record.get("state"), self._made.get(op)
-            made[op] = known if known and known[0] == state else (state, to_entry(record, self.machine))
-        self._made = made
-        found = (entry for _, entry in made.values())
-        return [entry for entry in found if entry is not None]
+        return list(filter(None, map(self._entry, self.newest)))
+
+    def naming(self, path: str, id: str) -> dict[str, Entry]:
+        """Those of `recent` that left a file at *path*, or tell of the note *id*, by operation.
+
+        One that changes no file and tells of many notes at once is not told.
+        """
+        ops = {**self._naming.get(f"path {path}", {}), **(self._naming.get(f"id {id}", {}) if id else {})}
+        return {op: entry for op in ops if (entry := self._entry(op)) is not None}
+
+    def _entry(self, op: str) -> Entry | None:
+        """The operation in `newest` as a value, made once for each state."""
+        record = self.newest[op]
+        state, known = record.get("state"), self._made.get(op)
+        if known is None or known[0] != state:
+            known = self._made[op] = (state, to_entry(record, self.machine))
+        return known[1]
 
     def _values(self, records: dict[str, dict[str, object]]) -> list[Entry]:
         found = []
@@ -214,6 +243,23 @@ class JournalReader:
     def last_write(self, id: str) -> LastWrite | None:
         note = self.known.get(id)
         return None if note is None else to_last_write(note)
+
+
+def _keys(record: dict[str, object]) -> Iterator[str]:
+    """What `naming` finds a record by, which `_begin` has looked at."""
+    steps, notes = record.get("steps", []), record.get("notes", [])
+    assert isinstance(steps, list)
+    assert isinstance(notes, list)
+    for step in steps:
+        yield f"path {step.get('to') or step.get('path')}"
+    for note in notes if steps or len(notes) == 1 else ():
+        yield f"id {note['id']}"
+
+
+def _afters(record: dict[str, object]) -> list[str]:
+    steps = record.get("steps", [])
+    assert isinstance(steps, list)
+    return [after for step in steps if isinstance(after := step.get("after"), str)]
 
 
 def problem_at(path: str, line: int, code: str, message: str) -> Problem:

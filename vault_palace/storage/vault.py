@@ -72,12 +72,12 @@ class Vault:
             raise _violation(path, "names the vault itself")
         if "\0" in path:
             raise _violation(path, "holds a null byte")
-        if any("\ud800" <= sign <= "\udfff" for sign in path):
+        if not path.isascii() and any("\ud800" <= sign <= "\udfff" for sign in path):
             raise _violation(path, "is not text")
         if path.startswith("/") or "\\" in path or _DRIVE.match(path):
             raise _violation(path, "is not relative to the vault with `/` between folders")
         for part in parts:
-            decoded = unquote(part)
+            decoded = unquote(part) if "%" in part else part
             if not part or decoded.strip() in {".", ".."} or (part == "~" and part is parts[0]):
                 raise _violation(path, "leaves the vault")
             if decoded != part and ("/" in decoded or "\\" in decoded) and ".." in decoded:
@@ -86,17 +86,17 @@ class Vault:
                 raise _violation(path, "holds a name longer than 255 bytes")
             if os.name == "nt" and ":" in part:  # pragma: no cover - a stream of another file there
                 raise _violation(path, "holds a colon")
-        place = self.root
+        place = str(self.root)
         for part in parts:
-            place = place / part
+            place = os.path.join(place, part)  # a text: this is asked many times for each note
             try:
                 found = os.lstat(place)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                raise files.failed(error, place) from error
+                raise files.failed(error, Path(place)) from error
             if stat.S_ISLNK(found.st_mode):
-                raise _violation(path, self._where(place))
+                raise _violation(path, self._where(Path(place)))
         return self.root.joinpath(*parts)
 
     def _where(self, link: Path) -> str:
