@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 60.0  # generous: a slow machine must not fail a test
@@ -42,11 +42,8 @@ class RawClient:
         module: str = "vault_palace.surfaces.mcp",
         listens: bool = True,
     ) -> None:
-        self.modern = modern
-        self.lines: list[bytes] = []  # everything that came over standard output
+        self._begin(modern, "raw")
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
-        self._id = 0
-        self._arrived: queue.Queue[bytes | None] = queue.Queue()
         options = [] if vault is None else ["--vault", str(vault)]
         self.process = subprocess.Popen(
             [sys.executable, *python, "-m", module, *options],
@@ -60,7 +57,14 @@ class RawClient:
         if listens:
             self._reader.start()
 
-    def __enter__(self) -> RawClient:
+    def _begin(self, modern: bool, name: str) -> None:
+        self.modern = modern
+        self.name = name
+        self.lines: list[bytes] = []  # every message that came
+        self._id = 0
+        self._arrived: queue.Queue[bytes | None] = queue.Queue()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -99,7 +103,8 @@ class RawClient:
         if params is not None or self.modern:
             message["params"] = dict(params or {})
         if self.modern:
-            message["params"]["_meta"] = {**ENVELOPE, **message["params"].get("_meta", {})}
+            named = {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"}}
+            message["params"]["_meta"] = {**ENVELOPE, **named, **message["params"].get("_meta", {})}
         self.send(message)
         return self._id
 
@@ -138,7 +143,7 @@ class RawClient:
                 {
                     "protocolVersion": "2025-11-25",
                     "capabilities": {},
-                    "clientInfo": {"name": "raw", "version": "1"},
+                    "clientInfo": {"name": self.name, "version": "1"},
                 },
             )["result"]
             self.notify("notifications/initialized", {})

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeAlias
 
 import anyio
-import anyio.to_thread
 
 from vault_palace.surfaces.mcp.address import Names
+from vault_palace.surfaces.mcp.wire import storable
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -52,7 +52,7 @@ class Gate:
         *,
         names: Names,
         fits: Callable[[bytes], bool] | None,
-        healthy: Callable[[], bool],
+        healthy: Callable[[], Awaitable[bool]],
         running: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
         self._endpoint = endpoint
@@ -61,7 +61,8 @@ class Gate:
         self._healthy = healthy
         self._running = running
         self._stopping = False
-        self._streams: set[anyio.CancelScope] = set()
+        self._endless: set[anyio.CancelScope] = set()
+        self._all: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -72,8 +73,13 @@ class Gate:
     def stop(self) -> None:
         """Take nothing new, and end what would never end by itself."""
         self._stopping = True
-        for stream in self._streams:
-            stream.cancel()
+        for scope in self._endless:
+            scope.cancel()
+
+    def give_up(self) -> None:
+        """End what is still under way. A call in a thread is waited for all the same."""
+        for scope in self._all:
+            scope.cancel()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -106,7 +112,7 @@ class Gate:
         if self._stopping:
             raise Refused(503, "stopping", "The server is stopping.")
         if scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
-            ok = await anyio.to_thread.run_sync(self._healthy)
+            ok = await self._healthy()
             await _say(200 if ok else 503, {"status": "ok" if ok else "not ok"}, send)
             return
         self._check_token(headers)
@@ -115,11 +121,11 @@ class Gate:
         if scope["method"] not in METHODS:
             raise Refused(405, "method", f"Use {', '.join(METHODS)}.", allow=", ".join(METHODS))
         if scope["method"] == "POST":
-            receive = await _whole_body(headers, receive)
-        if scope["method"] == "GET" or LISTEN in headers.get(b"mcp-method", ()):
-            await self._stream(scope, receive, send)
-        else:
-            await self._endpoint(scope, receive, send)
+            with self._held(endless=True) as held:
+                receive = await _whole_body(headers, receive)
+            if held.cancelled_caught:
+                raise Refused(503, "stopping", "The server is stopping.")
+        await self._hand_over(scope, headers, receive, send)
 
     def _check_names(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
         local = str((scope.get("server") or ("",))[0])
@@ -143,9 +149,25 @@ class Gate:
                 www_authenticate="Bearer",
             )
 
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """An answer without an end of its own: ended when the server stops."""
+    @contextmanager
+    def _held(self, *, endless: bool) -> Iterator[anyio.CancelScope]:
+        """A part of a request that is known to be under way; *endless* if it need not end by itself."""
+        with anyio.CancelScope() as cancel:
+            kinds = (self._all, self._endless) if endless else (self._all,)
+            for kind in kinds:
+                kind.add(cancel)
+            try:
+                yield cancel
+            finally:
+                for kind in kinds:
+                    kind.discard(cancel)
+
+    async def _hand_over(
+        self, scope: Scope, headers: dict[bytes, list[bytes]], receive: Receive, send: Send
+    ) -> None:
+        """The request to the endpoint. An answer that the server's end cuts short is ended well."""
         begun = ended = False
+        endless = scope["method"] == "GET" or LISTEN in headers.get(b"mcp-method", ())
 
         async def tell(message: Message) -> None:
             nonlocal begun, ended
@@ -153,13 +175,11 @@ class Gate:
             ended = ended or (message["type"] == "http.response.body" and not message.get("more_body", False))
             await send(message)
 
-        with anyio.CancelScope() as cancel:
-            self._streams.add(cancel)
-            try:
-                await self._endpoint(scope, receive, tell)
-            finally:
-                self._streams.discard(cancel)
-        if cancel.cancelled_caught and begun and not ended:
+        with self._held(endless=endless) as held:
+            await self._endpoint(scope, receive, tell)
+        if held.cancelled_caught and not begun:
+            raise Refused(503, "stopping", "The server is stopping.")
+        if held.cancelled_caught and not ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -199,7 +219,7 @@ async def _whole_body(headers: dict[bytes, list[bytes]], receive: Receive) -> Re
                 break
     if late.cancelled_caught:
         raise Refused(408, "slow", f"The message was not whole within {BODY_SECONDS:.0f} s.")
-    whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+    whole: list[Message] = [{"type": "http.request", "body": storable(bytes(body)), "more_body": False}]
 
     async def again() -> Message:
         return whole.pop() if whole else await receive()
@@ -233,9 +253,3 @@ async def _say(status: int, what: dict[str, str], send: Send, headers: dict[str,
         }
     )
     await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-@asynccontextmanager
-async def nothing_running() -> AsyncIterator[None]:
-    """For an endpoint that needs no start."""
-    yield

@@ -17,6 +17,8 @@ import time
 from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
+import anyio
+import anyio.to_thread
 import h11
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -24,7 +26,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_palace.core.errors import Exists, PolicyViolation, StorageFailed, VaultError
 from vault_palace.services import bearer
-from vault_palace.storage.vault import find_palace
 from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import server
 from vault_palace.surfaces.mcp.address import Address, Names
@@ -38,7 +39,7 @@ SESSION_IDLE_SECONDS = 30 * 60.0
 HEAD_SECONDS = 10.0  # in which a connection's next request line and headers must have come
 KEEP_ALIVE_SECONDS = 65
 MOST_HEAD = 16 * 1024  # bytes of request line and headers
-HEALTH_SECONDS = 2.0  # how long an answer of /health holds, so that asking costs nothing
+HEALTH_SECONDS = 2.0  # how long a good answer of /health holds, and how long one may take
 
 
 class Connection(H11Protocol):
@@ -89,6 +90,11 @@ class Uvicorn(uvicorn.Server):
         self.should_exit = True
         self._ended.set()
 
+    def cut(self) -> None:
+        """Close every connection, whether or not its client reads what it was sent."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         sys.stderr.write(self._ready)
@@ -107,15 +113,20 @@ class Health:
 
     def __init__(self, door: server.Door, settings: Settings) -> None:
         self._door = door
-        self._root = settings.root
-        self._at = -HEALTH_SECONDS
+        self._settings = settings
+        self._at = 0.0
         self._ok = False
+        # A thread of its own: when all others are busy, or one hangs on a disk that is gone, that is not ok.
+        self._asking = anyio.CapacityLimiter(1)
 
-    def __call__(self) -> bool:
-        now = time.monotonic()
-        if now - self._at >= HEALTH_SECONDS:
-            self._at = now
-            self._ok = self._look()
+    async def __call__(self) -> bool:
+        if not self._ok or time.monotonic() - self._at >= HEALTH_SECONDS:
+            with anyio.move_on_after(HEALTH_SECONDS) as late:
+                self._ok = await anyio.to_thread.run_sync(
+                    self._look, limiter=self._asking, abandon_on_cancel=True
+                )
+            self._ok = self._ok and not late.cancelled_caught
+            self._at = time.monotonic()
         return self._ok
 
     def _look(self) -> bool:
@@ -123,7 +134,7 @@ class Health:
         if not opening.done() or opening.exception() is not None:
             return False
         try:
-            find_palace(self._root)
+            server.must_be_palace(self._settings)
         except VaultError:
             return False
         return True
@@ -156,7 +167,7 @@ def serve_http(
             f"{address.name} can be reached from other machines: a token is needed there.",
             hint="Leave out --no-token, or listen on 127.0.0.1.",
         )
-    find_palace(settings.root)
+    server.must_be_palace(settings)
     token = None
     if with_token:
         bearer.read_or_make(settings.state_dir, settings.root)
@@ -243,7 +254,6 @@ async def _serve(
         date_header=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(server.SIGNAL_SECONDS),
         h11_max_incomplete_event_size=MOST_HEAD,
     )
     outer = Uvicorn(config, ready=f"vault-palace: listening on {address.url}{PATH}\n")
@@ -252,6 +262,9 @@ async def _serve(
     def end() -> None:
         gate.stop()
         outer.end()
+        loop = asyncio.get_running_loop()
+        loop.call_later(server.SIGNAL_SECONDS, gate.give_up)
+        loop.call_later(server.SIGNAL_SECONDS + 1, outer.cut)
 
     server.end_on_signals(desk, end, ended_by)
     await outer.serve(sockets=[listener])

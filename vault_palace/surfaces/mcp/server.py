@@ -8,8 +8,10 @@ something unexpected goes to standard error and never to the client.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -44,7 +46,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from vault_palace import __version__
-from vault_palace.core.errors import NotFound, TimedOut, VaultError
+from vault_palace.core.errors import NotFound, PolicyViolation, TimedOut, VaultError
 from vault_palace.services.caller import CALLER, Caller
 from vault_palace.services.pace import PACE, Pace
 from vault_palace.surfaces.config import Settings, run_in_utf8
@@ -69,6 +71,7 @@ INTERNAL = "internal"
 PROTOCOL = "protocol"  # a call that the protocol refuses, such as one with a state that is not ours
 OPENING_SECONDS = 60.0  # how long a call waits for the vault to be open
 SIGNAL_SECONDS = 5.0  # what calls under way get to finish after a signal
+_SALT = secrets.token_hex(16)
 AGENT_NAME = 80  # characters of what a client calls itself
 PROGRESS_SECONDS = 0.1  # at most one progress message in this time, and one at the end
 
@@ -191,6 +194,10 @@ class Desk:
         code = ""
         given = params.arguments or {}
         try:
+            if self.read_only and not tool.text.offered_read_only:
+                raise PolicyViolation(
+                    "The vault is served read-only.", hint=f"{tool.name} is not offered here."
+                )
             if tool.text.destructive:
                 arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
                 settled = await self.asking.settle(context, params, arguments)
@@ -247,9 +254,20 @@ class Desk:
 def caller_of(context: Context) -> Caller:
     """Who calls: the client as it names itself, in the handshake or in the request (the SDK reads both)."""
     client = context.session.client_params
-    if client is None:
-        return Caller()
-    return Caller(agent=render.line(render.plain(client.client_info.name), AGENT_NAME))
+    agent = "" if client is None else render.line(render.plain(client.client_info.name), AGENT_NAME)
+    return Caller(agent=agent, session=_session_over_http(context, agent))
+
+
+def _session_over_http(context: Context, agent: str) -> str:
+    """The journal's name of a session over HTTP; empty on standard input, where the process is the session.
+
+    Requests of the modern era belong to no session: there, the calls of one agent are one. The id itself
+    stays out of the vault, since whoever has it can speak in that session.
+    """
+    if context.request is None:
+        return ""
+    known = context.request.headers.get("mcp-session-id") or f"agent {agent}"
+    return f"mcp-{hashlib.sha256(f'{_SALT} {known}'.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def failure(error: VaultError) -> CallToolResult:
@@ -454,7 +472,10 @@ def end_on_signals(desk: Desk, end: Callable[[], object], ended_by: list[int]) -
             os._exit(128 + number)
         desk.stopping.set()
         desk.end()
-        loop.call_later(2 * SIGNAL_SECONDS, os._exit, 128 + number)
+        # Not the loop's own clock: a call in a thread can outlive the loop, and keeps the process then.
+        last = threading.Timer(2 * SIGNAL_SECONDS, os._exit, (128 + number,))
+        last.daemon = True
+        last.start()
         end()
 
     def wake(number: int, _: object) -> None:
@@ -478,7 +499,7 @@ def serve(settings: Settings) -> int:
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
     try:
-        _must_be_palace(settings)
+        must_be_palace(settings)
     except VaultError as error:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
@@ -499,7 +520,7 @@ def desk_for(settings: Settings) -> Desk:
     return desk
 
 
-def _must_be_palace(settings: Settings) -> None:
+def must_be_palace(settings: Settings) -> None:
     from vault_palace.storage.vault import find_palace
 
     find_palace(settings.root)

@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 # What calls under way get to finish after the client has closed its end.
 FAREWELL_SECONDS = 10.0
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -199,6 +200,21 @@ def understood(line: bytes) -> tuple[JSONRPCMessage | None, list[JSONRPCError]]:
         return None, _refuse(ids, INVALID_REQUEST, "batches are not served; send one message a line")
     ids = [value.get("id")] if isinstance(value, dict) else []
     return None, _refuse(ids, INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")
+
+
+def storable(body: bytes) -> bytes:
+    """A message's bytes with what no text can hold marked, so that the check of arguments refuses it."""
+    if not _HALVES.search(body):
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            return body
+    try:
+        return json.dumps(_scrub(json.loads(body.decode("utf-8", "surrogateescape")))).encode("ascii")
+    except (ValueError, RecursionError):
+        return body  # not JSON at all: whoever reads it says so
 
 
 def _scrub(value: Any) -> Any:
