@@ -119,6 +119,28 @@ def test_a_limit_that_is_no_number_is_refused_by_name(value: str) -> None:
         read_settings("/vault", surface="mcp", environ={"SEDIMENT_BUDGET_SEARCH_ROOM": value})
 
 
+@pytest.mark.parametrize(
+    ("given", "variable", "tools"),
+    [
+        (None, "", None),
+        (None, "read_map,wake_up", ("wake_up", "read_map")),
+        ("search_room", "read_map", ("search_room",)),
+    ],
+)
+def test_the_tools_of_a_server_are_those_given_or_those_of_the_environment(
+    given: str | None, variable: str, tools: tuple[str, ...] | None
+) -> None:
+    settings = read_settings("/vault", surface="mcp", environ={"VAULT_PALACE_TOOLS": variable}, tools=given)
+
+    assert settings.tools == tools
+
+
+@pytest.mark.parametrize("given", ["", "core,remember"])
+def test_a_tool_that_is_not_there_is_refused_before_a_server_starts(given: str) -> None:
+    with pytest.raises(InvalidArguments, match="tool"):
+        read_settings("/vault", surface="mcp", environ={}, tools=given)
+
+
 def test_each_process_has_a_session_of_its_own() -> None:
     names = {read_settings("/vault", surface="mcp", environ={}).session for _ in range(20)}
 

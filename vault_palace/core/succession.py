@@ -33,6 +33,11 @@ class Succession:
         return path in self._newer
 
     @property
+    def old(self) -> frozenset[str]:
+        """Every note that was replaced."""
+        return frozenset(self._newer)
+
+    @property
     def involved(self) -> frozenset[str]:
         """Every note that was replaced, and every one that replaced another."""
         return frozenset(self._newer).union(*self._newer.values())

@@ -26,7 +26,7 @@ from vault_palace.core.model import Memory, Problem
 from vault_palace.core.succession import Succession
 from vault_palace.index import due, engine, overview, queries, sql
 from vault_palace.index.notes import DamagedRowError, IndexedNote
-from vault_palace.index.overview import Overview, Some
+from vault_palace.index.overview import Brief, Overview, Some, Written
 from vault_palace.index.queries import Match, Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
@@ -267,6 +267,14 @@ class Cache:
     def paths_of(self, *kinds: str) -> list[str]:
         """The paths of all notes of these kinds, sorted."""
         return self._read(lambda db: queries.paths_of(db, kinds))
+
+    def brief(self, today: date, last: date, valued: float, only: Only) -> Brief:
+        """What a briefing shows of the memories that *only* means, from one state."""
+        return self._read(lambda db: overview.brief(db, today, last, valued, only))
+
+    def written_since(self, at_ns: int, most: int) -> tuple[Written, ...]:
+        """The memories whose files were changed since then, the newest first."""
+        return self._read(lambda db: overview.written_since(db, at_ns, most))
 
     def may_be_due(self, last: date) -> tuple[str, ...]:
         """The notes that leave or rise by the day *last*, or of which nobody has worked that out; by path."""

@@ -1,4 +1,4 @@
-"""What the index note shows of the notes: short lists, each with how many there are, and counts by room.
+"""What index note and briefing show of the notes: short lists, each with how many there are, counts by room.
 
 Everything is ordered by indexed columns and cut by the engine, ties by path; only what is listed is read
 whole. So a hundred thousand notes cost little more than a hundred. Like `index.sql`: functions over a
@@ -16,8 +16,15 @@ from datetime import date
 from typing import Any, Generic, TypeVar
 
 from vault_palace.core.model import Memory, Problem
-from vault_palace.index.notes import NOTE_COLUMNS, memory_of_column, note_of_columns, text_of_column
-from vault_palace.index.queries import COUNTED, FROM_LINKS
+from vault_palace.core.succession import Succession
+from vault_palace.index.notes import (
+    NOTE_COLUMNS,
+    json_column,
+    memory_of_column,
+    note_of_columns,
+    text_of_column,
+)
+from vault_palace.index.queries import COUNTED, FROM_LINKS, Only, succession
 
 T = TypeVar("T")
 
@@ -34,6 +41,8 @@ _ORPHANS = (
     " FROM (SELECT id FROM orphan ORDER BY path LIMIT ?) AS first JOIN note ON note.id = first.id"
     " ORDER BY note.path"
 )
+_PINNED = "json_extract(note.memory, '$[10]')"  # as the index for it has it
+_STRONGEST = "note.density DESC, note.streak DESC, note.path"
 _NOWHERE = (
     "FROM link CROSS JOIN note ON note.id = link.note"
     " WHERE link.target IS NULL AND link.path <> '' AND note.kind = 'memory'"
@@ -90,6 +99,35 @@ class Overview:
     next_leaving: date | None  # the first day on which any note leaves
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What a briefing shows, taken from one state of the cache; superseded notes are in none of its lists."""
+
+    replaced: Succession
+    pinned: Some[Memory]  # the strongest first, as the next two
+    bedrock: Some[Memory]  # without the pinned ones
+    valued: tuple[Memory, ...]  # of the other layers, rated so high that they will rise
+    fading: Some[Memory]  # leave by the day asked for, the soonest first
+    undated: tuple[Memory, ...]  # as in `Overview`
+    due: tuple[int, int]  # how many leave by today and by tomorrow, of the whole vault and as their days say
+    unsettled: int  # how many of the whole vault have no such day yet
+    newest: tuple[Memory, ...]
+    rooms: tuple[Room, ...]
+    problems: Some[Problem]
+    twins: Some[Twin]
+    conflicts: Some[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A memory's file as the cache last saw it."""
+
+    path: str
+    id: str
+    fingerprint: str
+    at_ns: int
+
+
 def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
     """The lists, at most *most* entries each, with what happens up to the day *last*."""
     return Overview(
@@ -111,6 +149,70 @@ def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
 def leaving(db: sqlite3.Connection, last: date, most: int) -> tuple[Some[Memory], Some[Memory]]:
     """Of `gather` what leaves by the day *last*, and what has no day yet: all that a list of it needs."""
     return _due(db, "decays_on", last, most), _undated(db, MOST)
+
+
+def brief(
+    db: sqlite3.Connection, today: date, last: date, valued: float, only: Only, most: int = MOST
+) -> Brief:
+    """The lists of a briefing over the memories that *only* means; *valued* is the least density of those."""
+    condition, values = only.condition()
+    replaced = succession(db)
+    where = f"{condition} AND note.layer IS NOT NULL AND note.path NOT IN (SELECT value FROM json_each(?))"
+    values.append(json_column(sorted(replaced.old)))
+    day = last.isoformat()
+
+    # The engine is told which index to walk: left to itself it takes the one by kind, and looks at each note.
+    def first(index: str, which: str, order: str, *given: Any) -> tuple[Memory, ...]:
+        rows = db.execute(
+            f"{_MEMORIES} INDEXED BY {index} WHERE {where} AND {which} ORDER BY {order} LIMIT ?",
+            (*values, *given, most),
+        )
+        return _as_memories(rows)
+
+    def some(index: str, which: str, order: str, *given: Any) -> Some[Memory]:
+        found = first(index, which, order, *given)
+        if len(found) < most:
+            return Some(found, len(found))
+        count = f"SELECT count(*) FROM note INDEXED BY {index} WHERE {where} AND {which}"
+        return Some(found, _count(db, count, (*values, *given)))
+
+    unpinned = f"NOT ifnull({_PINNED}, 0)"
+    leaves = "note.decays_on IS NOT NULL AND note.decays_on <= ?"
+    rises = f"note.layer <> 'bedrock' AND {unpinned} AND note.density >= ?"
+    return Brief(
+        replaced=replaced,
+        pinned=some("note_pinned", _PINNED, _STRONGEST),
+        bedrock=some("note_by_kind", f"note.layer = 'bedrock' AND {unpinned}", _STRONGEST),
+        valued=first("note_by_worth", rises, _STRONGEST, valued),
+        fading=some("note_by_decay", leaves, "note.decays_on, note.path", day),
+        undated=first("note_without_days", "note.undated", "note.path"),
+        newest=first("note_by_age", "note.created IS NOT NULL", "note.created DESC, note.path"),
+        due=(_leave_by(db, today), _leave_by(db, date.fromordinal(today.toordinal() + 1))),
+        unsettled=_count(db, "SELECT count(*) FROM note WHERE note.undated"),
+        rooms=_rooms(db, last),
+        problems=_problems(db, most),
+        twins=_twins(db, most),
+        conflicts=_conflicts(db, most),
+    )
+
+
+def _leave_by(db: sqlite3.Connection, day: date) -> int:
+    return _count(db, "SELECT count(*) FROM note WHERE decays_on <= ?", (day.isoformat(),))
+
+
+def written_since(db: sqlite3.Connection, at_ns: int, most: int) -> tuple[Written, ...]:
+    """The memories whose files were changed since *at_ns*, the newest first."""
+    rows = db.execute(
+        "SELECT note.path, note.memory_id, json_extract(note.data, '$[0]'), file.mtime_ns"
+        " FROM file CROSS JOIN note ON note.path = file.path"
+        " WHERE file.mtime_ns >= ? AND typeof(file.mtime_ns) = 'integer' AND note.kind = 'memory'"
+        " ORDER BY file.mtime_ns DESC, note.path LIMIT ?",
+        (at_ns, most),
+    )
+    return tuple(
+        Written(path=text_of_column(path), id=text_of_column(known or ""), fingerprint=mark, at_ns=at)
+        for path, known, mark, at in rows
+    )
 
 
 def _memories(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> tuple[Memory, ...]:

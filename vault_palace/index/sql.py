@@ -43,7 +43,7 @@ from vault_palace.index.notes import (
 
 APPLICATION = 0x56505043  # how our files differ from any other SQLite file
 SCHEMA = (
-    4  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
+    5  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
 )
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.
@@ -68,6 +68,7 @@ CREATE INDEX note_by_decay ON note(decays_on, path) WHERE decays_on IS NOT NULL;
 CREATE INDEX note_by_rise ON note(rises_on, path) WHERE rises_on IS NOT NULL;
 CREATE INDEX note_without_days ON note(path) WHERE undated;
 CREATE INDEX note_by_worth ON note(density DESC, streak DESC, path) WHERE layer IS NOT NULL;
+CREATE INDEX note_pinned ON note(path) WHERE json_extract(memory, '$[10]');
 CREATE INDEX note_by_age ON note(created DESC, path) WHERE layer IS NOT NULL;
 CREATE TABLE name(key, rank INTEGER, note INTEGER, PRIMARY KEY(key, rank, note)) WITHOUT ROWID;
 CREATE INDEX name_by_note ON name(note);

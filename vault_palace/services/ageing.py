@@ -66,13 +66,13 @@ def outlook(house: House) -> Outlook:
     if not then:  # what leaves today has left, or waits, tomorrow
         return Outlook()
     today = _leaving(house, due, now)
-    brake, hold = _brake(house, len(today), now), _brake(house, len(then), tomorrow)
-    waiting = today if brake else ()
+    held_by, hold = brake(house, len(today), now), brake(house, len(then), tomorrow)
+    waiting = today if held_by else ()
     held = {decision.path for decision in waiting}
     return Outlook(
         waiting=waiting,
         tomorrow=tuple(decision for decision in then if decision.path not in held),
-        brake=brake,
+        brake=held_by,
         hold=hold,
     )
 
@@ -115,7 +115,7 @@ def _leaving(house: House, due: Mapping[str, Memory], at: datetime) -> tuple[Dec
     )
 
 
-def _brake(house: House, due: int, at: datetime) -> str:
+def brake(house: House, due: int, at: datetime) -> str:
     """Why the run of the day of *at* would let none of *due* notes go; empty when it would."""
     if not due:
         return ""

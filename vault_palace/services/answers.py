@@ -41,6 +41,23 @@ class ReadAnswer(TypedDict):
     warnings: list[str]
 
 
+class BriefSection(TypedDict):
+    """One list of a briefing: its lines as they stand in the text, and what of each the next call takes."""
+
+    name: str
+    title: str
+    lines: list[str]
+    paths: list[str]
+    count: int  # all there are, shown or not
+
+
+class BriefAnswer(TypedDict):
+    brief: str
+    since: NotRequired[str]  # the day since which people's changes are told
+    left_out: NotRequired[dict[str, int]]  # by section
+    sections: NotRequired[list[BriefSection]]
+
+
 class Match(TypedDict):
     path: str
     snippet: str

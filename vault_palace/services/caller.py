@@ -6,6 +6,8 @@ the work inherits; whoever sets nothing acts in the session of the process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,6 +25,16 @@ class Caller:
 
 
 CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+@contextmanager
+def calling(caller: Caller) -> Iterator[None]:
+    """Within it *caller* is who asks."""
+    token = CALLER.set(caller)
+    try:
+        yield
+    finally:
+        CALLER.reset(token)
 
 
 def current(settings: PalaceSettings) -> Caller:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from vault_palace.core import links, names, places
 from vault_palace.core.errors import Conflict, Exists, InvalidArguments, NotFound, PathViolation, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, POLICY_NOTE, SYSTEM, Layer
+from vault_palace.index import search as searching
 from vault_palace.services import arguments
 from vault_palace.services.house import House, Note
 
@@ -104,6 +105,23 @@ def _named(house: House, name: str) -> Note:
     if "/" in name or name.casefold().endswith(".md"):
         return one(house, path=name)
     return one(house, title=name)
+
+
+def folders_of_room(house: House, room: str) -> tuple[str, ...] | None:
+    """The folders that *room* means, None for everywhere (`index.search.folders_of`); refused where none is.
+
+    A folder without a note is a room as well. The cache is taken as it is.
+    """
+    folders = searching.folders_of(room)
+    if house.shelf.ask(lambda cache: searching.room_exists(cache, room)):
+        return folders
+    if any(house.vault.is_folder(folder) for folder in folders or ()):
+        return folders
+    raise NotFound(
+        f"There is no room {room!r}.",
+        hint=f"Rooms: {', '.join(house.shelf.rooms()[:20]) or 'none yet'}.",
+        room=room,
+    )
 
 
 def memory_note(house: House, path: str) -> Note:

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from vault_palace.core.model import Problem
 from vault_palace.services import (
+    briefing,
     browse,
     conflicts,
     curate,
@@ -23,6 +24,7 @@ from vault_palace.services import (
 )
 from vault_palace.services.answers import (
     BeforePurge,
+    BriefAnswer,
     FadingAnswer,
     FindAnswer,
     ForgetAnswer,
@@ -84,6 +86,9 @@ class Palace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def wake_up(self, *, room: str | None = None, max_tokens: int | None = None) -> BriefAnswer:
+        return briefing.wake_up(self.house, room=room, max_tokens=max_tokens)
 
     def write(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from vault_palace.core import budget, frontmatter
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
-from vault_palace.core.errors import InvalidArguments, NotFound, VaultError
+from vault_palace.core.errors import InvalidArguments, VaultError
 from vault_palace.core.model import ARCHIVE
 from vault_palace.index import search as searching
 from vault_palace.services import arguments, finding, quiet
@@ -141,15 +141,9 @@ def search(
     behind = house.shelf.lag  # what the index knows still answers
     place = room or ""
     shelf = house.shelf
-    if not shelf.ask(lambda cache: searching.room_exists(cache, place)) and not _on_disk(house, place):
-        raise NotFound(
-            f"There is no room {room!r}.",
-            hint=f"Rooms: {', '.join(shelf.rooms()[:20]) or 'none yet'}.",
-            room=room,
-        )
-
+    folders = finding.folders_of_room(house, place)
     # Archived notes are found where they are asked for by name: for restore_memory.
-    archived = (searching.folders_of(place) or ("",))[0].partition("/")[0] == ARCHIVE
+    archived = (folders or ("",))[0].partition("/")[0] == ARCHIVE
 
     def page(size: int) -> searching.Hits:
         return shelf.ask(
@@ -188,12 +182,6 @@ def search(
     return SearchAnswer(
         room=place, query=query, matches=matches, total=hits.total, cursor=following, note=note
     )
-
-
-def _on_disk(house: House, room: str) -> bool:
-    """Whether *room* is a folder of some layer that holds no note yet."""
-    folders = searching.folders_of(room) or ()
-    return any(house.vault.is_folder(folder) for folder in folders)
 
 
 def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> Match | None:

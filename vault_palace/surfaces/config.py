@@ -25,6 +25,7 @@ VAULT = "VAULT_PALACE_VAULT"
 CACHE_DIR = "VAULT_PALACE_CACHE_DIR"
 STATE_DIR = "VAULT_PALACE_STATE_DIR"
 WATCH = "VAULT_PALACE_WATCH"
+TOOLS = "VAULT_PALACE_TOOLS"
 SEDIMENT_ROOT = "SEDIMENT_PROJECT_ROOT"
 
 # How a process learns of changes: events if they arrive, else by the clock; or as chosen.
@@ -52,6 +53,7 @@ class Settings:
     limits: Mapping[str, int] = field(default_factory=dict)
     read_only: bool = False
     watch: Literal["auto", "events", "poll", "off"] = "auto"
+    tools: tuple[str, ...] | None = None  # those that a server offers; None: all
 
     def for_palace(self) -> PalaceSettings:
         """The same for the services."""
@@ -86,11 +88,12 @@ def read_settings(
     surface: str,
     environ: Mapping[str, str] | None = None,
     read_only: bool = False,
+    tools: str | None = None,
 ) -> Settings:
     """Settings for *surface* (`cli`, `mcp`): the vault given, else the one the environment names.
 
     Refused when neither names one, or when a variable holds what cannot be read. The folder itself is
-    not looked at.
+    not looked at. *tools* names those that a server offers, presets among them.
     """
     env = os.environ if environ is None else environ
     return Settings(
@@ -101,6 +104,7 @@ def read_settings(
         limits=_limits(env),
         read_only=read_only,
         watch=_watch(env),
+        tools=_tools(tools, env),
     )
 
 
@@ -112,6 +116,13 @@ def read_machine() -> Machine:
         return Machine(sys.platform, os.environ, str(Path.home()), os.getcwd())
     except (RuntimeError, OSError) as error:  # no home, or a current folder that is gone
         raise InvalidArguments(f"The home or the current folder cannot be told: {error}") from error
+def _tools(given: str | None, env: Mapping[str, str]) -> tuple[str, ...] | None:
+    words = given if given is not None else env.get(TOOLS, "").strip()
+    if given is None and not words:
+        return None
+    from vault_palace.surfaces.mcp.texts import chosen
+
+    return chosen(words)
 
 
 def _watch(env: Mapping[str, str]) -> Literal["auto", "events", "poll", "off"]:

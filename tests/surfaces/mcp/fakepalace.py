@@ -55,6 +55,15 @@ class FakePalace:
     def close(self) -> None:
         self.closed.set()
 
+    def wake_up(self, **arguments: Any) -> answers.BriefAnswer:
+        self._called("wake_up", arguments)
+        return answers.BriefAnswer(
+            brief="Memory briefing.\nLasting:\n- 03_Bedrock/apollo.md: events",
+            since="2026-11-24",
+            left_out={},
+            sections=[],
+        )
+
     def write(self, content: str, **arguments: Any) -> answers.WriteAnswer:
         self._called("write", {"content": content, **arguments})
         related = answers.Related(

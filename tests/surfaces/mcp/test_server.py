@@ -18,7 +18,7 @@ from vault_palace import __version__
 from vault_palace.core import errors
 from vault_palace.services.caller import CALLER, Caller
 from vault_palace.surfaces.mcp.server import Desk, Door, build
-from vault_palace.surfaces.mcp.texts import TOOLS
+from vault_palace.surfaces.mcp.texts import PRESETS, TOOLS
 
 SECONDS = 60.0
 ERAS = ["legacy", "auto"]
@@ -96,12 +96,66 @@ def test_a_vault_opened_read_only_offers_no_tool_that_writes(era: str) -> None:
         with anyio.fail_after(SECONDS):
             async with Client(build(desk), mode=era) as client:
                 listed = {tool.name for tool in (await client.list_tools()).tools}
-                assert listed == {"read_memory", "search_room", "read_map", "healthcheck", "get_metrics"}
-                # Whoever calls one all the same gets the palace's own refusal.
+                assert listed == {
+                    "wake_up",
+                    "read_memory",
+                    "search_room",
+                    "read_map",
+                    "healthcheck",
+                    "get_metrics",
+                }
                 refused = await client.call_tool("write_memory", {"content": "x"})
                 assert text_of(refused).startswith("policy_violation: ")
+                assert "read-only" in text_of(refused)
+                assert "rate_memory" not in (client.instructions or "")
 
     anyio.run(main)
+
+
+@pytest.mark.parametrize(
+    ("tools", "read_only", "listed"),
+    [
+        (PRESETS["core"], False, list(PRESETS["core"])),
+        (PRESETS["core"], True, ["wake_up", "read_memory", "search_room"]),
+        (("search_room", "read_map"), False, ["search_room", "read_map"]),
+        (("write_memory",), True, []),
+        (None, False, [tool.name for tool in TOOLS]),
+    ],
+)
+def test_a_server_lists_the_tools_that_it_was_started_with(
+    era: str, tools: tuple[str, ...] | None, read_only: bool, listed: list[str]
+) -> None:
+    desk = Desk(Door(lambda: FakePalace().as_palace), read_only=read_only, tools=tools)
+    seen: list[str] = []
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(build(desk), mode=era) as client:
+                seen.extend(tool.name for tool in (await client.list_tools()).tools)
+
+    anyio.run(main)
+
+    assert seen == listed
+
+
+def test_a_tool_that_is_not_offered_is_refused(era: str) -> None:
+    palace = FakePalace()
+    desk = Desk(Door(lambda: palace.as_palace), tools=("search_room", "get_metrics"))
+    answers: list[CallToolResult] = []
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(build(desk), mode=era) as client:
+                answers.append(await client.call_tool("purge_memory", {"path": "x.md", "confirm": True}))
+                answers.append(await client.call_tool("get_metrics", {}))
+
+    anyio.run(main)
+
+    assert answers[0].is_error
+    assert text_of(answers[0]).startswith("policy_violation: purge_memory is not offered here")
+    assert "search_room" in text_of(answers[0])
+    assert palace.calls == []
+    assert "purge_memory" in (answers[1].structured_content or {})  # whoever watches sees that it was tried
 
 
 @pytest.mark.parametrize(("name", "arguments", "verb", "says"), CALLS)

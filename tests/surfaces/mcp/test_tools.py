@@ -22,6 +22,12 @@ CATALOGUE = tools.catalogue()
 # One ordinary call of each tool: arguments, the verb it becomes, what the text must say.
 CALLS: list[tuple[str, dict[str, Any], tuple[str, dict[str, Any]] | None, tuple[str, ...]]] = [
     (
+        "wake_up",
+        {"room": "ideas", "max_tokens": 400},
+        ("wake_up", {"room": "ideas", "max_tokens": 400}),
+        ("Memory briefing", "03_Bedrock/apollo.md"),
+    ),
+    (
         "write_memory",
         {"content": "x", "title": "Apollo", "tags": ["a"], "density": 0.6},
         ("write", {"content": "x", "title": "Apollo", "tags": ["a"], "density": 0.6}),

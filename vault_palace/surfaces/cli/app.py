@@ -158,6 +158,14 @@ def init(
 def serve(
     vault: Vault = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Write nothing: refuse what would.")] = False,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            "--tools",
+            metavar="NAMES",
+            help="Offer these alone: core, all, or tools with commas between; else VAULT_PALACE_TOOLS.",
+        ),
+    ] = None,
     http: Annotated[
         str | None,
         typer.Option(
@@ -182,7 +190,7 @@ def serve(
     """Serve the vault to agents over MCP: on standard input and output until the input ends, or over HTTP."""
     from vault_palace.surfaces import config
 
-    settings = config.read_settings(vault, surface="mcp", read_only=read_only)
+    settings = config.read_settings(vault, surface="mcp", read_only=read_only, tools=tools)
     if http is None:
         if no_token or allow_host:
             option = "--no-token" if no_token else "--allow-host"
@@ -250,6 +258,35 @@ def watch(
             watching.watch_once(palace, screen)
         else:
             watching.watch(palace, settings, screen, poll=poll)
+    return 0
+
+
+@app.command("wake-up")
+def wake_up(
+    room: Annotated[
+        str | None, typer.Option("--room", help="A folder: 01_Shallow/ideas, or ideas in every layer.")
+    ] = None,
+    max_tokens: MaxTokens = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="Whose last briefing counts; else the last 7 days."),
+    ] = None,
+    vault: Vault = None,
+    as_json: Json = False,
+) -> int:
+    """Brief an agent at the start of its session: what lasts, what fades, what people changed.
+
+    It is no use of a note. A host that runs a command when a session starts can hand it to the agent.
+    """
+    from vault_palace.services.caller import Caller, calling
+
+    screen = Screen.open(as_json=as_json)
+    with opened(vault) as palace, calling(Caller(agent=(agent or "").strip())):
+        answer = palace.wake_up(room=room, max_tokens=max_tokens)
+    if as_json:
+        screen.show(answer, ())
+    else:
+        screen.raw(f"{answer['brief']}\n")  # for an agent's context: no colours, no tables
     return 0
 
 

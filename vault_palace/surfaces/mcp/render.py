@@ -70,6 +70,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
+def wake_up(answer: Answer) -> str:
+    return str(answer["brief"])
+
+
 def write(answer: Answer) -> str:
     verb = {"create": "Saved", "append": "Appended to", "replace": "Replaced"}.get(answer["mode"], "Saved")
     rows = {

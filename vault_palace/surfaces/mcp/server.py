@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import asynccontextmanager
@@ -57,7 +57,8 @@ from vault_palace.surfaces.mcp.metrics import KEEPER, REQUESTS, UNKNOWN, Metrics
 from vault_palace.surfaces.mcp.prompts import Prompts
 from vault_palace.surfaces.mcp.resources import Resources
 from vault_palace.surfaces.mcp.subscriptions import Hub
-from vault_palace.surfaces.mcp.texts import INSTRUCTIONS
+from vault_palace.surfaces.mcp.texts import instructions
+from vault_palace.surfaces.mcp.tools import catalogue
 from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
@@ -144,11 +145,17 @@ class Door:
 class Desk:
     """Where calls are taken: arguments checked, the tool run in a thread, the outcome counted."""
 
-    def __init__(self, door: Door, *, read_only: bool = False) -> None:
+    def __init__(self, door: Door, *, read_only: bool = False, tools: Collection[str] | None = None) -> None:
         self.door = door
         self.read_only = read_only
-        self.tools = tools.catalogue()
-        self.metrics = Metrics(self.tools)
+        everything = catalogue()
+        self.tools = {
+            name: tool
+            for name, tool in everything.items()
+            if (tools is None or name in tools) and (tool.text.offered_read_only or not read_only)
+        }
+        self.kept_back = frozenset(everything) - frozenset(self.tools)
+        self.metrics = Metrics(everything)
         self.stopping = threading.Event()
         self.hub = Hub(lambda question: question(self.door.palace()))
         self.asking = asking.Asking(self.ask)
@@ -169,14 +176,8 @@ class Desk:
         return await anyio.to_thread.run_sync(run)
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        """The tools in their fixed order; in a vault opened read-only, those that have a use there."""
-        return ListToolsResult(
-            tools=[
-                _listed(tool)
-                for tool in self.tools.values()
-                if tool.text.offered_read_only or not self.read_only
-            ]
-        )
+        """The tools that are offered, in their fixed order."""
+        return ListToolsResult(tools=[_listed(tool) for tool in self.tools.values()])
 
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
@@ -187,9 +188,9 @@ class Desk:
         """
         tool = self.tools.get(params.name)
         if tool is None:
-            self.metrics.record(UNKNOWN, 0.0, NotFound.code)
-            known = NotFound("There is no such tool.", hint=f"The tools are: {', '.join(self.tools)}.")
-            return failure(known)
+            refusal = self._refusal(params.name)
+            self.metrics.record(params.name if params.name in self.kept_back else UNKNOWN, 0.0, refusal.code)
+            return failure(refusal)
         started = time.perf_counter()
         code = ""
         given = params.arguments or {}
@@ -228,6 +229,15 @@ class Desk:
         return CallToolResult(
             content=[TextContent(type="text", text=answered.text)], structured_content=answered.structured
         )
+
+    def _refusal(self, name: str) -> VaultError:
+        """Why a tool that is not offered is not run."""
+        offered = f"The tools are: {', '.join(self.tools)}."
+        if name not in self.kept_back:
+            return NotFound("There is no such tool.", hint=offered)
+        writes = self.read_only and not catalogue()[name].text.offered_read_only
+        why = "the vault is served read-only" if writes else "the server was started with other tools"
+        return PolicyViolation(f"{name} is not offered here: {why}.", hint=offered)
 
     def _run(self, tool: tools.Tool, given: Mapping[str, object], context: Context) -> fit.Answered:
         # This thread works in a copy of the request's context variables, and so nothing has to be put back.
@@ -360,7 +370,7 @@ def build(desk: Desk) -> Server[None]:
         NAME,
         version=__version__,
         title="Vault Palace",
-        instructions=INSTRUCTIONS,
+        instructions=instructions(desk.tools),
         lifespan=lifespan,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
@@ -516,7 +526,7 @@ def serve(settings: Settings) -> int:
 def desk_for(settings: Settings) -> Desk:
     """The desk in front of the vault of *settings*, which nobody has opened yet."""
     door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk))
-    desk = Desk(door, read_only=settings.read_only)
+    desk = Desk(door, read_only=settings.read_only, tools=settings.tools)
     return desk
 
 

@@ -14,7 +14,7 @@ from vault_palace.core.errors import InvalidArguments
 from vault_palace.services import answers
 from vault_palace.surfaces.mcp import fit, render, schemas
 from vault_palace.surfaces.mcp.metrics import Metrics, ToolMetrics
-from vault_palace.surfaces.mcp.texts import MOST_TOKENS, TOOLS, ToolText
+from vault_palace.surfaces.mcp.texts import BRIEF_TOKENS, MOST_TOKENS, TOOLS, ToolText
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
@@ -80,6 +80,11 @@ _LEAVES: Mapping[str, tuple[str, ...]] = {
     "restore_memory": ("path",),
     "move_file": ("source",),
 }
+
+
+def _wake_up(call: Call) -> Mapping[str, Any]:
+    # The text says it all; a list of the same lines beside it would halve what fits into the budget.
+    return {"brief": call.palace().wake_up(**call.arguments)["brief"]}
 
 
 def _write(call: Call) -> Mapping[str, Any]:
@@ -180,6 +185,13 @@ class _Row:
 # Budgets are of the whole answer where the caller names none; the palace keeps a read to 6,000 tokens of
 # text and a page of hits to fewer, so these bind only when properties or paths are extraordinary.
 _ROWS: Mapping[str, _Row] = {
+    "wake_up": _Row(
+        run=_wake_up,
+        show=render.wake_up,
+        answers=(answers.BriefAnswer,),
+        cuts=("brief",),
+        budget=BRIEF_TOKENS,
+    ),
     "write_memory": _Row(
         run=_write,
         show=render.write,
