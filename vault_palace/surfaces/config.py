@@ -116,6 +116,8 @@ def read_machine() -> Machine:
         return Machine(sys.platform, os.environ, str(Path.home()), os.getcwd())
     except (RuntimeError, OSError) as error:  # no home, or a current folder that is gone
         raise InvalidArguments(f"The home or the current folder cannot be told: {error}") from error
+
+
 def _tools(given: str | None, env: Mapping[str, str]) -> tuple[str, ...] | None:
     words = given if given is not None else env.get(TOOLS, "").strip()
     if given is None and not words:
