@@ -131,3 +131,15 @@ def test_the_installed_server_answers_over_stdio(installed: Path, tmp_path: Path
         "version": __version__,
     }
     assert "write_memory" in {tool["name"] for tool in answers[2]["tools"]}
+
+
+def test_the_installed_command_connects_a_host_to_itself(installed: Path, tmp_path: Path) -> None:
+    command, vault = installed / "vault-palace", tmp_path / "vault"
+    run([command, "init", vault], cwd=tmp_path, env=dict(os.environ))
+
+    said = run(
+        [command, "connect", "codex", "--vault", "vault", "--json"], cwd=tmp_path, env=dict(os.environ)
+    )
+
+    entry = json.loads(said)["entry"]
+    assert entry == {"command": str(command), "args": ["serve", "--vault", str(vault)]}

@@ -1,4 +1,4 @@
-"""`connect` as a person runs it, then the server as a host starts it: by the written words and nothing else."""
+"""`connect` as a person runs it, then the server as a host starts it: by the written words alone."""
 
 from __future__ import annotations
 
