@@ -43,6 +43,8 @@ _ORPHANS = (
 )
 _PINNED = "json_extract(note.memory, '$[10]')"  # as the index for it has it
 _STRONGEST = "note.density DESC, note.streak DESC, note.path"
+# By steps of the streak: one more reading is not to change which notes a briefing begins with.
+_LASTING = "note.density DESC, note.streak / 5 DESC, note.path"
 _NOWHERE = (
     "FROM link CROSS JOIN note ON note.id = link.note"
     " WHERE link.target IS NULL AND link.path <> '' AND note.kind = 'memory'"
@@ -181,8 +183,8 @@ def brief(
     rises = f"note.layer <> 'bedrock' AND {unpinned} AND note.density >= ?"
     return Brief(
         replaced=replaced,
-        pinned=some("note_pinned", _PINNED, _STRONGEST),
-        bedrock=some("note_by_kind", f"note.layer = 'bedrock' AND {unpinned}", _STRONGEST),
+        pinned=some("note_pinned", _PINNED, _LASTING),
+        bedrock=some("note_by_kind", f"note.layer = 'bedrock' AND {unpinned}", _LASTING),
         valued=first("note_by_worth", rises, _STRONGEST, valued),
         fading=some("note_by_decay", leaves, "note.decays_on, note.path", day),
         undated=first("note_without_days", "note.undated", "note.path"),
