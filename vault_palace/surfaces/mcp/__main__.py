@@ -17,6 +17,7 @@ def main() -> int:
     )
     parser.add_argument("--vault", help="the vault's folder; else VAULT_PALACE_VAULT")
     parser.add_argument("--read-only", action="store_true", help="write nothing")
+    parser.add_argument("--tools", metavar="NAMES", help="core, all, or tools with commas between")
     parser.add_argument("--http", metavar="[HOST:]PORT", help="over HTTP there")
     parser.add_argument("--no-token", action="store_true", help="ask for no token")
     parser.add_argument(
@@ -24,7 +25,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     try:
-        settings = read_settings(options.vault, surface="mcp", read_only=options.read_only)
+        settings = read_settings(
+            options.vault, surface="mcp", read_only=options.read_only, tools=options.tools
+        )
         if options.http is not None:
             from vault_palace.surfaces.mcp.address import read_address
 
