@@ -107,6 +107,9 @@ def next_steps(command: str, vault: str) -> str:
             "",
             json.dumps(snippet, indent=2, ensure_ascii=False),
             "",
+            "   Or let it be written; claude-desktop, cursor, vscode, codex, gemini and opencode go as well:",
+            f"       {_quoted(command)} connect claude-code --write --vault {_quoted(vault)}",
+            "",
             "3. See what the vault holds at any time:",
             f"       {command} status --vault {_quoted(vault)}",
         ]

@@ -17,8 +17,10 @@ from vault_palace.core.errors import (
     Exists,
     InvalidArguments,
     MalformedNote,
+    NotFound,
     PolicyViolation,
     StorageFailed,
+    VaultError,
 )
 from vault_palace.storage import files
 from vault_palace.surfaces.hosts import connect, filing
@@ -564,6 +566,63 @@ def test_removing_what_is_not_there_says_so(host: str, scope: Scope, machine: Ma
     assert outcome.changes == ()
     assert "has no entry" in outcome.notes[0]
     assert listed(Path(machine.home)) == listed(Path(machine.project)) == []
+
+
+def test_the_entry_of_another_program_is_not_removed(machine: Machine, gemini: Path) -> None:
+    text = json.dumps({"mcpServers": {"vault-palace": {"command": "npx", "args": ["other"]}}})
+    gemini.write_text(text)
+
+    with pytest.raises(Exists, match="npx other"):
+        done(machine, "gemini", vault=None, remove=True)
+
+    assert gemini.read_text() == text
+
+
+def test_the_entry_of_another_program_is_removed_when_told(machine: Machine, gemini: Path) -> None:
+    gemini.write_text('{"mcpServers": {"vault-palace": {"command": "npx", "args": ["other"]}}}')
+
+    done(machine, "gemini", vault=None, remove=True, replace=True)
+
+    assert servers(gemini) == {}
+
+
+def test_the_entry_for_any_vault_is_removed(machine: Machine, gemini: Path) -> None:
+    gemini.write_text(
+        '{"mcpServers": {"vault-palace": {"command": "uvx", "args": ["vault-palace", "serve"]}}}'
+    )
+
+    done(machine, "gemini", vault=None, remove=True)
+
+    assert servers(gemini) == {}
+
+
+def test_a_broken_file_of_another_host_keeps_the_block(machine: Machine) -> None:
+    done(machine, "codex", scope="project", instructions=True)
+    (Path(machine.project) / "opencode.json").write_text("{")
+
+    outcome = done(machine, "codex", scope="project", vault=None, remove=True)
+
+    assert "opencode" in outcome.notes[0]
+    assert "vault-palace:begin" in (Path(machine.project) / "AGENTS.md").read_text()
+    assert "vault-palace" not in (Path(machine.project) / ".codex" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("host", ["gemini", "codex"])
+def test_a_folder_in_the_place_of_the_file_is_refused(host: str, machine: Machine) -> None:
+    name = {"gemini": ".gemini/settings.json", "codex": ".codex/config.toml"}[host]
+    (Path(machine.home) / name).mkdir(parents=True)
+
+    with pytest.raises(NotFound, match="a folder, not a file"):
+        done(machine, host)
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(machine: Machine) -> None:
+    (Path(machine.home) / ".gemini").write_text("mine")
+
+    with pytest.raises(VaultError):
+        done(machine, "gemini")
+
+    assert (Path(machine.home) / ".gemini").read_text() == "mine"
 
 
 # -- showing -----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from vault_palace.surfaces.cli import main
+from vault_palace.surfaces.mcp.texts import PRESETS
 
 ROOT = Path(__file__).resolve().parents[3]
 HOSTS = [
@@ -53,6 +54,7 @@ def test_the_server_starts_as_the_file_says(host: str, scope: str, palace: Path,
     project = tmp_path / "project"
     project.mkdir()
     words = [sys.executable, "-m", "vault_palace", "connect", host, "--write", "--scope", scope, "--json"]
+    words += ["--tools", "core"]
     ended = subprocess.run(
         [*words, "--vault", os.path.relpath(palace, project)],
         cwd=project,
@@ -70,12 +72,15 @@ def test_the_server_starts_as_the_file_says(host: str, scope: str, palace: Path,
         server = StdioServerParameters(command=command[0], args=command[1:], env=poor, cwd="/")
         with anyio.fail_after(120):
             async with Client(stdio_client(server)) as client:
-                return await client.call_tool("write_memory", {"content": "x", "title": f"From {host}"})
+                offered = await client.list_tools()
+                answer = await client.call_tool("write_memory", {"content": "x", "title": f"From {host}"})
+                return [tool.name for tool in offered.tools], answer
 
-    answer = anyio.run(session)
+    offered, answer = anyio.run(session)
 
     assert written["done"] == "created"
     assert not answer.is_error
+    assert offered == list(PRESETS["core"])
     assert (palace / "01_Shallow" / f"From {host}.md").is_file()
 
 

@@ -75,14 +75,17 @@ def connect(
     from vault_palace.surfaces.mcp import texts
 
     screen = Screen.open(as_json=as_json)
-    names = [tool.name for tool in texts.TOOLS if not read_only or tool.offered_read_only or tool.reads_only]
+    names = [tool.name for tool in texts.TOOLS if not read_only or tool.offered_read_only]
     wish = Wish(
         host=host,
         scope=scope.value,
         name=name,
         vault=None if remove else _palace(vault),
-        arguments=(*(("--tools", tools) if tools else ()), *(("--read-only",) if read_only else ())),
-        tools=hosts.offered(tools, _presets(names), [tool.name for tool in texts.TOOLS]) & frozenset(names),
+        arguments=(
+            *(("--tools", tools) if tools is not None else ()),
+            *(("--read-only",) if read_only else ()),
+        ),
+        tools=frozenset(names) & frozenset(texts.chosen("all" if tools is None else tools)),
         instructions=instructions,
         replace=replace,
         remove=remove,
@@ -91,12 +94,6 @@ def connect(
     outcome = hosts.connect(wish, config.read_machine(), entry.running())
     screen.show(_document(wish, outcome), _said(wish, outcome))
     return 0
-
-
-def _presets(names: list[str]) -> dict[str, list[str]]:
-    from vault_palace.surfaces.mcp import texts
-
-    return {preset: list(found) for preset, found in getattr(texts, "PRESETS", {"all": names}).items()}
 
 
 def _palace(vault: str | None) -> Path:

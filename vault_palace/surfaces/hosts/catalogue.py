@@ -67,6 +67,7 @@ class Host:
     fresh: Mapping[str, Any] | None = None
     instructions: Mapping[Scope, Places]
     substitutes: str = ""
+    rewrites: bool = False  # it writes this file itself, from what it read at its start
     next: Mapping[Scope, str]
 
     def replaces(self, word: str) -> bool:
@@ -126,6 +127,7 @@ _ALL = (
             "project": _project("CLAUDE.md"),
         },
         substitutes=r"\$\{",
+        rewrites=True,
         next={
             "user": "Start Claude Code anew; /mcp lists the server.",
             "project": "Start Claude Code in this folder and approve the server when it asks; /mcp lists it.",
@@ -135,6 +137,7 @@ _ALL = (
         name="claude-desktop",
         title="Claude Desktop",
         places={"user": _claude_desktop},
+        rewrites=True,
         instructions={},
         next={
             "user": "Quit Claude Desktop, in its menu or tray and not only its window, and start it again; "

@@ -9,14 +9,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
-from vault_palace.core.errors import Exists, InvalidArguments, PolicyViolation
+from vault_palace.core.errors import Exists, InvalidArguments, PolicyViolation, VaultError
 from vault_palace.surfaces.hosts import block, entry, filing, jsonc, toml
 from vault_palace.surfaces.hosts.catalogue import HOSTS, Host, Machine, Places, Scope
 from vault_palace.surfaces.hosts.entry import Launcher
@@ -119,6 +119,8 @@ def _connected(wish: Wish, host: Host, file: str, machine: Machine, launcher: La
             "This copy of the program lies in a cache that may be cleared: install it "
             "(uv tool install vault-palace, or pipx install vault-palace) and connect again."
         )
+    if host.rewrites and wish.scope == "user":
+        notes.append(f"{host.title} writes this file itself: quit it before it is changed.")
     if wish.scope == "project":
         notes.append("The paths in it are this machine's: do not share the file as it is.")
     return Outcome(said, tuple(changes), (host.next[wish.scope],), tuple(notes))
@@ -229,10 +231,18 @@ def _value(host: Host, text: str, path: Sequence[str]) -> Any:
 def _removed(wish: Wish, host: Host, file: str, machine: Machine) -> Outcome:
     def without(text: str) -> str:
         path = (*_keys(host, text), wish.name)
+        there = _value(host, text, path)
+        if there is not None and not entry.is_ours(there) and not wish.replace:
+            raise Exists(
+                f"The entry {wish.name!r} in {file} is for {_serves(there, None)}.",
+                hint="Give --replace to remove it all the same.",
+                path=file,
+                entry=entry.words_of(there),
+            )
         return _fitting((toml if host.toml else jsonc).take, text, path, None, file)
 
     steps: list[tuple[str, filing.Edit]] = []
-    notes = []
+    notes: list[str] = []
     if os.path.lexists(file):
         steps.append((file, without))
     place = host.instructions.get(wish.scope)
@@ -265,7 +275,10 @@ def _others(wish: Wish, host: Host, path: str, machine: Machine) -> list[str]:
             names.append(_value(other, text, (*_keys(other, text), wish.name)))
             return text
 
-        filing.change(choose(places, machine), look, mode=filing.PRIVATE, write=False)
+        try:
+            filing.change(choose(places, machine), look, mode=filing.PRIVATE, write=False)
+        except VaultError:  # it cannot be told; a block too many does no harm
+            names.append(wish.name)
         if names and names[-1] is not None:
             found.append(other.title)
     return found
@@ -318,22 +331,3 @@ def _alike(one: str, other: str) -> int:
     """How many characters both begin with."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def offered(
-    spec: str | None, presets: Mapping[str, Collection[str]], names: Collection[str]
-) -> frozenset[str]:
-    """The tools that *spec* of `serve --tools` leaves to an agent; refused when it names none that exists."""
-    if spec is None:
-        return frozenset(names)
-    if spec in presets:
-        return frozenset(presets[spec])
-    chosen = [word.strip() for word in spec.split(",")]
-    unknown = [word for word in chosen if word not in names]
-    if unknown:
-        raise InvalidArguments(
-            f"There is no tool {unknown[0]!r}.",
-            hint=f"{', '.join(presets)}, or names with commas: {', '.join(names)}.",
-            argument="tools",
-        )
-    return frozenset(chosen)

@@ -86,8 +86,14 @@ def words_of(entry: Any) -> list[str]:
     return [word for word in found if isinstance(word, str)]
 
 
+def is_ours(entry: Any) -> bool:
+    """Whether an entry starts this program, whichever copy of it and by whatever tool."""
+    words = words_of(entry)
+    return "serve" in words and any(name in word for word in words for name in (SCRIPT, "vault_palace"))
+
+
 def vault_of(entry: Any) -> str | None:
-    """The vault that an entry serves; None when it is no entry of ours."""
+    """The vault that an entry serves; None when it says none."""
     words = words_of(entry)
     if "serve" not in words:
         return None

@@ -41,8 +41,8 @@ def read(text: str) -> dict[str, Any]:
 def _offset(text: str, place: re.Match[str] | None) -> int:
     if place is None:  # "at end of document"
         return len(text)
-    before = text.splitlines(keepends=True)[: int(place[1]) - 1]
-    return sum(map(len, before)) + int(place[2]) - 1
+    before = text.split("\n")[: int(place[1]) - 1]
+    return sum(len(line) + 1 for line in before) + int(place[2]) - 1
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
