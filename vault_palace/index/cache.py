@@ -26,7 +26,7 @@ from vault_palace.core.model import Memory, Problem
 from vault_palace.core.succession import Succession
 from vault_palace.index import due, engine, overview, queries, sql
 from vault_palace.index.notes import DamagedRowError, IndexedNote
-from vault_palace.index.overview import Brief, Overview, Some, Written
+from vault_palace.index.overview import Brief, Overview, Some, Troubled, Written
 from vault_palace.index.queries import Match, Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
@@ -38,6 +38,7 @@ IMPATIENCE = 0.1
 _KEPT_ASIDE = 2
 _IDLE_READERS = 4
 _SIDE_FILES = ("-wal", "-shm")
+SCHEMA = sql.SCHEMA
 
 
 class CacheTrouble(StorageFailed):
@@ -252,6 +253,14 @@ class Cache:
         """Memories by layer, other notes by kind, and `files`."""
         return self._read(sql.counts)
 
+    def size(self) -> int:
+        """How many bytes the file and those beside it take; 0 for a cache in memory."""
+        total = 0
+        for name in (str(self.file), *(f"{self.file}{side}" for side in _SIDE_FILES)):
+            with contextlib.suppress(OSError):
+                total += os.stat(name).st_size if self._on_disk else 0
+        return total
+
     def folders(self, *kinds: str) -> dict[str, int]:
         """Folders that hold notes of these kinds (memories, when none is named), with how many."""
         return self._read(lambda db: queries.folders(db, kinds or ("memory",)))
@@ -275,6 +284,10 @@ class Cache:
     def written_since(self, at_ns: int, most: int) -> tuple[Written, ...]:
         """The memories whose files were changed since then, the newest first."""
         return self._read(lambda db: overview.written_since(db, at_ns, most))
+
+    def troubled(self, most: int) -> Troubled:
+        """The first problems of notes, and the first of those that share a name or an id, with how many."""
+        return self._read(lambda db: overview.troubled(db, most))
 
     def may_be_due(self, last: date) -> tuple[str, ...]:
         """The notes that leave or rise by the day *last*, or of which nobody has worked that out; by path."""

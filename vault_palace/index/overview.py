@@ -130,6 +130,19 @@ class Written:
     at_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """What is wrong with notes, and names or ids that several have."""
+
+    problems: Some[Problem]
+    twins: Some[Twin]
+
+
+def troubled(db: sqlite3.Connection, most: int) -> Troubled:
+    """The parts of `gather` that tell of trouble, alone."""
+    return Troubled(_problems(db, most), _twins(db, most))
+
+
 def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
     """The lists, at most *most* entries each, with what happens up to the day *last*."""
     return Overview(

@@ -232,17 +232,37 @@ class ProblemAnswer(TypedDict):
 
 
 class HealthAnswer(TypedDict):
-    status: str  # ok, degraded, failing
+    status: str  # ok, or failing: then the first `fault_count` problems say why
     service: str
     version: str
     vault: str
     mode: str  # palace, sediment-palace (no Policy.md), read-only
-    index: dict[str, object]  # state, notes, path
-    watch: dict[str, object]  # mode (events, polling, away, off), keeper, holder, steps, trouble
-    problems: list[ProblemAnswer]  # at most 50
+    # state (ready, rebuilt, filling, behind, unusable), notes, rows, bytes, path, reason, compared, schema
+    index: dict[str, object]
+    # mode (events, polling, away, off), keeper, holder, steps, trouble, asked, lag, unkept
+    watch: dict[str, object]
+    layers: dict[str, int]  # memories by layer, and those in the archive; empty while not known
+    fault_count: int  # what keeps the palace from working
+    problems: list[ProblemAnswer]  # at most 50: faults, then what is odd in notes
     problem_count: int
     waiting: list[DecisionAnswer]  # archives that the brakes hold back, at most 50
     tomorrow: list[DecisionAnswer]  # what tomorrow's run will archive, at most 50
+    note: str  # what is not known yet, in words; empty mostly
+
+
+class ServerAnswer(TypedDict):
+    """A server of this vault, as it last said of itself."""
+
+    pid: int
+    at: str  # when it said so
+    started: str
+    version: str
+    transport: str  # stdio, or where it listens
+    read_only: bool
+    agents: dict[str, int]  # calls by the name that a client gives itself
+    calls: dict[str, dict[str, object]]  # as get_metrics answers
+    index: dict[str, object]
+    watch: dict[str, object]
 
 
 class StatusAnswer(TypedDict):
@@ -259,6 +279,8 @@ class StatusAnswer(TypedDict):
     open_operations: int
     problem_count: int
     lock: str  # empty, or who holds it
+    faults: list[ProblemAnswer]  # what keeps the palace from working
+    servers: list[ServerAnswer]
 
 
 class ReindexAnswer(TypedDict):

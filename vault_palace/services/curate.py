@@ -1,4 +1,4 @@
-"""Looking after the vault: the index note's links, every problem with its line, health and numbers."""
+"""Looking after the vault: the index note's links, every problem with its line, and numbers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,17 @@ from datetime import timedelta
 
 from vault_palace import __version__
 from vault_palace.core import budget, mapnote, rules
-from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound, VaultError
+from vault_palace.core.errors import Conflict, InvalidArguments, NoteChanged, NotFound
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Layer, Memory, Problem
-from vault_palace.services import ageing, arguments, generated, quiet, safety, zones
+from vault_palace.services import arguments, health, quiet, running, safety, troubles, zones
 from vault_palace.services.answers import (
     DecisionAnswer,
-    HealthAnswer,
     MapAnswer,
     MapEditAnswer,
-    ProblemAnswer,
     ReindexAnswer,
     StatusAnswer,
 )
 from vault_palace.services.house import REDO, House, Put
-from vault_palace.services.metabolize import shown as decided
-from vault_palace.storage.lease import Lease
-from vault_palace.storage.operations import open_operations
 
 MAP_TOKENS = 6_000
 LINK_LENGTH = 512
@@ -83,28 +78,7 @@ def update_map(house: House, action: str, link: str) -> MapEditAnswer:
 def check(house: House) -> list[Problem]:
     """Every problem of the vault with its path and line, sorted; an empty list is a healthy vault."""
     house.refresh(if_older=0)
-    return problems(house)
-
-
-def problems(house: House) -> list[Problem]:
-    """All that is wrong as far as the cache, the journals and the policy know, each once; see `check`."""
-    found = {
-        *generated.outside(house, house.shelf.problems()),
-        *house.policy_problems(),
-        *house.journal.problems(),
-        *open_operations(house.journal),
-        *house.quarrels.values(),
-        *generated.problems(house),
-    }
-    return sorted(found, key=lambda item: (item.path, item.line, item.code, item.message))
-
-
-def _failures(house: House) -> list[Problem]:
-    """What keeps the palace itself from working, as opposed to what is odd in notes."""
-    found = [Problem(path="", line=0, code="cache", message=text) for text in house.shelf.troubles()]
-    if not house.read_only() and not house.vault.is_writable(""):
-        found.append(Problem(path="", line=0, code="not_writable", message="The vault cannot be written to."))
-    return found
+    return troubles.everything(house)
 
 
 def _forecasts(house: House) -> dict[str, Memory]:
@@ -115,52 +89,6 @@ def _forecasts(house: House) -> dict[str, Memory]:
         path: rules.forecast(memory, len(sources.get(path, ())), now, policy)
         for path, memory in house.shelf.memories().items()
     }
-
-
-def _leaving(house: House) -> tuple[list[DecisionAnswer], list[DecisionAnswer]]:
-    """The archives that wait for `force`, and those that tomorrow's run will make (SPEC §5, Brakes)."""
-    seen = ageing.outlook(house)
-    return [decided(one) for one in seen.waiting[:SHOWN]], [decided(one) for one in seen.tomorrow[:SHOWN]]
-
-
-def watching(house: House) -> dict[str, object]:
-    """How this process learns of changes, and who keeps the vault; a single command watches nothing."""
-    if house.watcher is not None:
-        return house.watcher()
-    return {"mode": "off", "keeper": False, "holder": Lease(house.vault).holder()}
-
-
-def shown(problem: Problem) -> ProblemAnswer:
-    """A problem as an answer holds it."""
-    return ProblemAnswer(path=problem.path, line=problem.line, code=problem.code, message=problem.message)
-
-
-def health(house: House) -> HealthAnswer:
-    """Whether the palace works: `ok`, `degraded` (notes need a person's eye) or `failing`, and why."""
-    failing: list[Problem] = []
-    found: list[Problem] = []
-    waiting: list[DecisionAnswer] = []
-    tomorrow: list[DecisionAnswer] = []
-    try:
-        found = check(house)
-        waiting, tomorrow = _leaving(house)
-    except VaultError as error:
-        failing.append(Problem(path="", line=0, code=error.code, message=str(error)))
-    failing += _failures(house)
-    everything = failing + found
-    return HealthAnswer(
-        status="failing" if failing else "degraded" if found else "ok",
-        service="vault-palace",
-        version=__version__,
-        vault=str(house.vault.root),
-        mode=house.mode(),
-        index=house.shelf.facts(),
-        watch=watching(house),
-        problems=[shown(item) for item in everything[:SHOWN]],
-        problem_count=len(everything),
-        waiting=waiting,
-        tomorrow=tomorrow,
-    )
 
 
 def status(house: House) -> StatusAnswer:
@@ -204,10 +132,12 @@ def status(house: House) -> StatusAnswer:
         decaying_soon=[answer for _, answer in sorted(decaying, key=in_order)[:SHOWN]],
         rising_soon=[answer for _, answer in sorted(rising, key=in_order)[:SHOWN]],
         index=house.shelf.facts(),
-        watch=watching(house),
+        watch=health.watching(house),
         open_operations=len(house.journal.unfinished()),
-        problem_count=len(problems(house)),
+        problem_count=troubles.some(house, SHOWN).count,
         lock=house.lock_holder(),
+        faults=[health.shown(fault) for fault in health.faults(house, None)],
+        servers=[running.shown(facts) for facts in running.servers(house)],
     )
 
 
@@ -219,5 +149,5 @@ def reindex(house: House) -> ReindexAnswer:
         notes=count,
         seconds=round(time.monotonic() - started, 3),
         index=str(house.shelf.facts().get("path", "")),
-        problem_count=len(problems(house)),
+        problem_count=len(troubles.everything(house)),
     )

@@ -18,8 +18,8 @@ from vault_palace.core.errors import Exists, LockTimeout, MalformedNote, NoteCha
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Decision, Layer, Memory, Problem
 from vault_palace.core.palacemap import Facts, RoomRow, Row, Trouble
 from vault_palace.core.resolve import Resolver
-from vault_palace.index.overview import MOST, Overview, Room, Twin
-from vault_palace.services import ageing, announcing, generated, quiet
+from vault_palace.index.overview import MOST, Overview, Room
+from vault_palace.services import ageing, announcing, generated, quiet, troubles
 from vault_palace.services.copies import copies
 from vault_palace.services.generated import PICTURE
 from vault_palace.services.history import DEEDS
@@ -366,7 +366,7 @@ def _troubles(house: House, linked: _Links, seen: Overview) -> tuple[tuple[Troub
         *(problem for problem in house.policy_problems() if problem.code != "no_zone"),
         *_open_operations(house),
     }
-    found = [*seen.problems.first, *(_twin(twin) for twin in seen.twins.first), *elsewhere]
+    found = [*seen.problems.first, *(troubles.twin(twin) for twin in seen.twins.first), *elsewhere]
     found.sort(key=lambda problem: (problem.path, problem.line, problem.code, problem.message))
     shown = tuple(
         Trouble(
@@ -390,9 +390,3 @@ def _open_operations(house: House) -> Iterator[Problem]:
                 code="open_operation",
                 message=f"{entry.verb} {entry.op} of machine {entry.machine} is neither finished nor undone.",
             )
-
-
-def _twin(twin: Twin) -> Problem:
-    what = "id" if twin.code == "duplicate_id" else "name"
-    message = f"Its {what} {twin.value!r} is also that of {twin.first}."
-    return Problem(path=twin.path, line=0, code=twin.code, message=message)

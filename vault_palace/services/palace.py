@@ -13,6 +13,7 @@ from vault_palace.services import (
     conflicts,
     curate,
     forget,
+    health,
     history,
     metabolize,
     quiet,
@@ -233,8 +234,11 @@ class Palace:
     def recover(self) -> RecoverAnswer:
         return recover.recover(self.house)
 
-    def health(self) -> HealthAnswer:
-        return curate.health(self.house)
+    def health(self, patience: float | None = None) -> HealthAnswer:
+        return health.health(self.house, patience)
+
+    def faults(self) -> list[Problem]:
+        return health.faults(self.house)
 
     def status(self) -> StatusAnswer:
         return curate.status(self.house)

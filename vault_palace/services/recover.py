@@ -12,7 +12,8 @@ from vault_palace.storage import files, operations
 from vault_palace.storage.lock import WriteLock
 from vault_palace.storage.oldjournal import old_operations
 
-START_SECONDS = 5.0  # how long a start waits for another process that writes
+# How long a start waits for another process that writes: whoever writes first recovers, too.
+START_SECONDS = 0.5
 
 
 def recover(house: House) -> RecoverAnswer:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from vault_palace.core import frontmatter, links, names, places, resolve
 from vault_palace.core.changes import Changes, Mark, compare
 from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import Layer, Memory, Problem
-from vault_palace.index.cache import Cache, CacheLost, CacheTrouble, IndexedNote, place_for
+from vault_palace.index.cache import SCHEMA, Cache, CacheLost, CacheTrouble, IndexedNote, place_for
 from vault_palace.index.graph import Graph
 from vault_palace.services import copies, deeds, pace
 from vault_palace.storage.listing import Listing
@@ -39,6 +39,7 @@ WAIT_SECONDS = 0.5  # how long a caller waits for a comparison that another thre
 ASIDE = frozenset({"unlinkable_name", "unquoted_link", "links_cut"})
 MANY = 2_000  # from so many changed paths on, everything is compared
 FEW = 20  # so many notes a person deletes at once without being asked
+STALLED_SECONDS = 60.0  # a comparison that has not got on for so long will not end by itself
 BATCH = 200  # notes read between two commits, so that other writers get their turn
 
 
@@ -63,6 +64,8 @@ class Shelf:
         self.doubts: tuple[Problem, ...] = ()  # what the last comparison could not believe
         self.lag = ""  # why the cache is behind, empty when it is not
         self.filling = ""  # how far the cache is, in words, while many notes are read
+        self.compared: datetime | None = None  # when disk and cache were last found or brought in step
+        self._progress: float | None = None  # when the comparison under way last got on; None: none is
         self._unjudged: set[str] = set()  # ids of which a note came, went or changed: who is a copy of whom?
 
     @property
@@ -144,6 +147,7 @@ class Shelf:
         try:
             if self._is_fresh(if_older):
                 return
+            self._progress = time.monotonic()
             for tries_left in (2, 1, 0):
                 try:
                     self._catch_up(everything=if_older <= 0)
@@ -154,6 +158,7 @@ class Shelf:
                         raise
             self.lag = ""
             self._fresh_at = time.monotonic()
+            self.compared = self.house.now()
         except CacheTrouble as error:
             self.lag = str(error)
             self.stir()
@@ -161,6 +166,7 @@ class Shelf:
                 raise
         finally:
             self.filling = ""
+            self._progress = None
             self._comparing.release()
 
     def catch_up(self) -> None:
@@ -279,6 +285,7 @@ class Shelf:
             if len(new) > BATCH:
                 self.filling = f"{start} of {len(new)} notes are read"
                 pace.step(start, len(new), "reading notes into the index")
+            self._progress = time.monotonic()
             with cache.batch():
                 for path in new[start : start + BATCH]:
                     self._take(cache, path, found[path], observe)
@@ -635,26 +642,37 @@ class Shelf:
     def counts(self) -> dict[str, int]:
         return self.ask(lambda cache: cache.counts())
 
+    def state(self) -> dict[str, object]:
+        """What is known of the cache without asking it, so that nothing is waited for."""
+        cache, stalled = self._cache, self.stalled()
+        state = "filling" if self.filling else "ready" if cache is not None else "closed"
+        if self.lag or stalled >= STALLED_SECONDS:
+            state = "behind"
+        elif state == "ready" and cache is not None and cache.rebuilt:
+            state = "rebuilt"
+        reason = self.lag or self.filling or (cache.reason if cache is not None else "")
+        return {
+            "state": state,
+            "path": str(cache.file if cache is not None else self.file),
+            "reason": reason,
+            "compared": "" if self.compared is None else self.compared.isoformat(timespec="seconds"),
+            "schema": SCHEMA,
+        }
+
+    def stalled(self) -> float:
+        """For how many seconds the comparison under way has not got on; 0 when none is."""
+        at = self._progress
+        return 0.0 if at is None else time.monotonic() - at
+
     def facts(self) -> dict[str, object]:
         """The cache's state for status and health: where, how many notes, behind or not, and why."""
         try:
             cache = self.cache
-            count = sum(number for name, number in cache.counts().items() if name != "files")
-            state = (
-                "behind"
-                if self.lag
-                else "filling"
-                if self.filling
-                else "rebuilt"
-                if cache.rebuilt
-                else "ready"
-            )
-            return {
-                "state": state,
-                "notes": count,
-                "path": str(cache.file),
-                "reason": self.lag or self.filling or cache.reason,
-            }
+            counts = cache.counts()
+            held = sum(number for name, number in counts.items() if name != "files")
+            known = self.state()
+            size = {"notes": held, "rows": counts["files"], "bytes": cache.size()}
+            return {"state": known.pop("state"), **size, **known}
         except CacheTrouble as error:
             return {"state": "unusable", "notes": 0, "path": str(self.file), "reason": str(error)}
 
@@ -668,43 +686,6 @@ class Shelf:
             return [*([self.lag] if self.lag else []), *found]
         except CacheTrouble as error:
             return [str(error)]
-
-    def problems(self) -> list[Problem]:
-        """What is wrong with the notes as the cache knows them: values, names, ids, links, copies."""
-        notes = self.ask(lambda cache: cache.notes())
-        found = [*self.ask(lambda cache: cache.problems()), *self.strays, *self.doubts]
-        for copy in copies.copies(self.house):
-            of = f" of {copy.main}" if copy.main else ""
-            message = f"A sync tool's conflict copy{of}; it is no memory until you resolve it or rename it."
-            found.append(Problem(path=copy.path, line=0, code="conflict_copy", message=message))
-        by_id: dict[str, list[str]] = defaultdict(list)
-        by_name: dict[str, list[str]] = defaultdict(list)
-        for note in notes:
-            if note.kind in ("memory", "archived"):
-                by_name[names.key(note.stem)].append(note.path)
-                if note.id:
-                    by_id[note.id].append(note.path)
-        for code, what, groups in (("duplicate_id", "id", by_id), ("duplicate_name", "name", by_name)):
-            for value, paths in groups.items():
-                for path in paths[1:] if len(paths) > 1 else ():
-                    message = f"Its {what} {value!r} is also that of {paths[0]}."
-                    found.append(Problem(path=path, line=0, code=code, message=message))
-        found += self._unresolved()
-        return found
-
-    def _unresolved(self) -> Iterable[Problem]:
-        by_note: dict[str, set[str]] = defaultdict(set)
-        for path, link in self.ask(lambda cache: Graph(cache).unresolved()):
-            by_note[path].add(link)
-        for path, missing in by_note.items():
-            try:
-                text = self.house.look(path).editable
-            except VaultError:
-                continue
-            for found in links.find(text):
-                if found.path in missing:
-                    message = f"No note is called {found.path[:80]!r}."
-                    yield Problem(path=path, line=found.line, code="unresolved_link", message=message)
 
 
 def _linked(found: Iterable[links.Link], name: str) -> Iterable[str]:

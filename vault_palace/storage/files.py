@@ -378,6 +378,24 @@ def write_state(path: Path, data: bytes, *, durable: bool = False) -> None:
             raise
 
 
+def try_write(folder: Path, size: int) -> None:
+    """Raise what the system has against a new file of *size* bytes in *folder*; nothing of it stays."""
+    with told(folder):
+        probe = folder / temp_name("probe")
+        fd = os.open(probe, _CREATE, STATE_MODE)
+        try:
+            _write_all(fd, bytes(size))
+        finally:
+            os.close(fd)
+            os.unlink(probe)
+
+
+def try_append(path: Path) -> None:
+    """Raise what the system has against adding to *path*; nothing is changed."""
+    with told(path):
+        os.close(os.open(path, os.O_RDWR | os.O_APPEND | FLAGS))
+
+
 def append(path: Path, data: bytes, *, durable: bool) -> None:
     """Add *data* to the end of a state file in one write; what a failing disk left of it is cut off again."""
     with told(path):

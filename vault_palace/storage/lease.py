@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from filelock import LeaseCompromise, LeaseSettingsMismatch, SoftFileLease, Timeout
 
@@ -28,6 +29,15 @@ HEARTBEAT = 1.5
 _NAMESPACE = "?pidns-"  # filelock tells containers of one host name apart by this
 
 _Identity = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A keeper's marker: whose it is, for how many seconds it was not freshened, whether its time is up."""
+
+    holder: Holder
+    silent: float
+    expired: bool
 
 
 class Lease:
@@ -93,17 +103,22 @@ class Lease:
 
     def holder(self) -> str:
         """Who is the keeper, in words; empty when nobody is, or when its time is up."""
+        claimed = self.claimed()
+        return "" if claimed is None or claimed.expired else str(claimed.holder)
+
+    def claimed(self) -> Claimed | None:
+        """The marker as it is now; None when there is none, or when it cannot be read."""
         try:
             seen = os.lstat(self._path)
             text = files.read_bytes(self.vault.locate(f"{STATE}/keeper")).decode("utf-8", "replace")
         except (OSError, VaultError):
-            return ""
-        if self._now() - seen.st_mtime > 2 * self._duration:
-            return ""
+            return None
         pairs = dict(line.partition("=")[::2] for line in text.splitlines())
         pid = pairs.get("pid", "")
         whole = pid.isascii() and pid.isdigit() and len(pid) < 11
-        return str(Holder(int(pid) if whole else 0, pairs.get("host", "").partition(_NAMESPACE)[0]))
+        holder = Holder(int(pid) if whole else 0, pairs.get("host", "").partition(_NAMESPACE)[0])
+        silent = max(self._now() - seen.st_mtime, 0.0)
+        return Claimed(holder, silent, silent > 2 * self._duration)
 
     def _let_go(self) -> None:
         self._identity = None

@@ -66,6 +66,15 @@ class Holder:
         return f"process {self.pid} on {self.host}" if self.pid else "a process that left no name"
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A marker as it is now: its holder, for how many seconds, and whether that process has ended."""
+
+    holder: Holder
+    seconds: float
+    dead: bool
+
+
 class WriteLock:
     """The vault's write lock as a context manager; re-entrant within a thread."""
 
@@ -98,14 +107,24 @@ class WriteLock:
     def holder(self) -> Holder | None:
         """Who holds it now, in this process or another; None when it is free."""
         try:
-            lines = files.read_bytes(self.path).decode("utf-8", "replace").splitlines()
+            text = files.read_bytes(self.path).decode("utf-8", "replace")
         except NotFound:
             return None
         except StorageFailed:
             return Holder(0, "")
-        if len(lines) < 2 or not (lines[0].isascii() and lines[0].isdigit()):
-            return Holder(0, "")
-        return Holder(int(lines[0]), lines[1].partition(_NAMESPACE)[0])
+        return _holder(text)
+
+    def held(self) -> Held | None:
+        """The lock as it stands, None when it is free. Nothing waits, and nothing is taken over."""
+        try:
+            seen = os.lstat(self.path)
+            text = files.read_bytes(self.path).decode("utf-8", "replace")
+        except (FileNotFoundError, NotFound):
+            return None
+        except (OSError, StorageFailed) as error:
+            raise StorageFailed(f"The write lock cannot be read: {error}", path=str(self.path)) from error
+        seconds = max(self._now() - seen.st_mtime, 0.0)
+        return Held(_holder(text), seconds, _is_dead(text) if text else seconds >= EMPTY_AGE)
 
     def acquire(self) -> None:
         """Take the lock, or raise `LockTimeout` naming the holder when it stays taken."""
@@ -196,3 +215,23 @@ class WriteLock:
             holder_host=holder.host if holder else "",
             path=str(self.path),
         )
+
+
+def _holder(text: str) -> Holder:
+    lines = text.splitlines()
+    if len(lines) < 2 or not (lines[0].isascii() and lines[0].isdigit()):
+        return Holder(0, "")
+    return Holder(int(lines[0]), lines[1].partition(_NAMESPACE)[0])
+
+
+def _is_dead(text: str) -> bool:
+    """Whether the process that a marker names ran on this machine and has ended.
+
+    filelock's own judgement by which it takes a marker over, start time and boot included; it has no public
+    name there, so only this function asks for it.
+    """
+    from filelock._identity import owner_is_stale
+    from filelock._soft import parse_lock_holder
+
+    holder = parse_lock_holder(text)
+    return holder is not None and owner_is_stale(*holder)

@@ -124,6 +124,8 @@ class Watch:
         self._make_keeper = keeper or _keeper
         self._keeper: Step | None = None
         self._said: dict[str, str] = {}
+        self._heard_at = self._stepping = float("inf")  # since when something waits, or a step runs
+        self._unkept: float | None = None  # since when nobody keeps a vault that somebody should
         self._wakes = threading.Condition()
         self._heard = _Heard()
         self._stopping = threading.Event()
@@ -169,7 +171,17 @@ class Watch:
             "holder": self.lease.holder(),
             "steps": self.count.steps,
             "trouble": self.trouble,
+            "asked": self._how,
+            "lag": round(self._lag()),
+            "unkept": round(self._clock() - self._unkept) if self._unkept is not None else 0,
         }
+
+    def _lag(self) -> float:
+        """For how many seconds the keeper is behind with what it heard or had planned; 0 for one in step."""
+        if self._keeper is None:
+            return 0.0
+        since = min(self._heard_at, self._stepping, self._due.keeper)
+        return max(self._clock() - since, 0.0)
 
     # -- the thread ----------------------------------------------------------------------------------------
 
@@ -220,6 +232,7 @@ class Watch:
             else:
                 self._heard.paths.update(paths)
             self._proven = True
+            self._heard_at = min(self._heard_at, self._clock())
             self._wakes.notify_all()
         self._tell_heard()
 
@@ -297,14 +310,19 @@ class Watch:
             if self._keeper is not None:
                 self._keeper = None
             self.lease.release()
+            self._unkept = None
             why = "it is read-only here" if mode == "read-only" else "there is no _System/Policy.md"
             if self._keep:
                 self._say("keeper", f"The vault is only watched: {why}, so nothing is written.")
             return
         if not self.lease.take():
             self._keeper = None
-            self._say("keeper", f"Kept by {self.lease.holder() or 'another process'}; this one stands by.")
-        elif self._keeper is None:
+            holder = self.lease.holder()
+            self._unkept = None if holder else now if self._unkept is None else self._unkept
+            self._say("keeper", f"Kept by {holder or 'another process'}; this one stands by.")
+            return
+        self._unkept = None
+        if self._keeper is None:
             self._keeper = self._make_keeper(self.house)
             self._due.full = now
             self._say("keeper", "This process keeps the vault: properties, links, index note, ages.")
@@ -402,6 +420,7 @@ class Watch:
             if not (full or heard.paths or now >= self._due.keeper):
                 return
             self._heard = _Heard()
+            heard_at, self._heard_at = self._heard_at, float("inf")
         if full:
             self._tell_heard()
         keeper = self._keeper
@@ -411,7 +430,11 @@ class Watch:
                 self._due.full = now + self._interval()
             self._due.keeper = float("inf")
             return
-        self._step(keeper, None if full else heard.paths, now)
+        self._stepping = min(now, heard_at)
+        try:
+            self._step(keeper, None if full else heard.paths, now)
+        finally:
+            self._stepping = float("inf")
 
     def _step(self, keeper: Step, paths: Collection[str] | None, now: float) -> None:
         self.count.steps += 1

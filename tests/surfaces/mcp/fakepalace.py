@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from vault_palace.core.errors import NotFound
+from vault_palace.core.model import Problem
 from vault_palace.services import answers
 
 if TYPE_CHECKING:
@@ -191,18 +192,24 @@ class FakePalace:
         )
         return answers.RecoverAnswer(unresolved_count=1, recovered_count=1, recovered=[done])
 
-    def health(self) -> answers.HealthAnswer:
+    def faults(self) -> list[Problem]:
+        return []
+
+    def health(self, patience: float | None = None) -> answers.HealthAnswer:
         self._called("health", {})
         return answers.HealthAnswer(
-            status="degraded" if self.problems else "ok",
+            status="ok",
             service="vault-palace",
             version="0.1.0",
             vault="/vault",
             mode="palace",
             index={"state": "ready", "notes": 3},
             watch={"mode": "events", "keeper": False, "holder": "process 7 on desk"},
+            layers={"shallow": 3, "sediment": 0, "bedrock": 0, "archived": 0},
+            fault_count=0,
             problems=self.problems,
             problem_count=len(self.problems),
             waiting=[],
             tomorrow=[],
+            note="",
         )

@@ -74,5 +74,5 @@ if __name__ == "__main__":
     server.SIGNAL_SECONDS = float(os.environ.get("FAKE_SIGNAL_SECONDS", server.SIGNAL_SECONDS))
     server._open = _open
     server.must_be_palace = lambda settings: None
-    server._watch = lambda palace, settings, desk: None  # type: ignore[assignment, return-value]
+    server._attend = lambda palace, settings, desk, transport: None  # type: ignore[assignment, return-value]
     sys.exit(main())

@@ -24,7 +24,7 @@ import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from vault_palace.core.errors import Exists, PolicyViolation, StorageFailed, VaultError
+from vault_palace.core.errors import Exists, PolicyViolation, StorageFailed
 from vault_palace.services import bearer
 from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import server
@@ -109,11 +109,10 @@ class Uvicorn(uvicorn.Server):
 
 
 class Health:
-    """Whether the vault is open and there; asked of the disk at most every other second."""
+    """Whether the vault is open and nothing is really wrong; looked at at most every other second."""
 
-    def __init__(self, door: server.Door, settings: Settings) -> None:
+    def __init__(self, door: server.Door) -> None:
         self._door = door
-        self._settings = settings
         self._at = 0.0
         self._ok = False
         # A thread of its own: when all others are busy, or one hangs on a disk that is gone, that is not ok.
@@ -133,11 +132,7 @@ class Health:
         opening = self._door.start()
         if not opening.done() or opening.exception() is not None:
             return False
-        try:
-            server.must_be_palace(self._settings)
-        except VaultError:
-            return False
-        return True
+        return not opening.result().faults()
 
 
 class Redacting(logging.Formatter):
@@ -219,7 +214,7 @@ def _listen(address: Address) -> socket.socket:
 async def _serve(
     settings: Settings, address: Address, listener: socket.socket, names: Names, token: bearer.Bearer | None
 ) -> int:
-    desk = server.desk_for(settings)
+    desk = server.desk_for(settings, transport=address.url)
     manager = StreamableHTTPSessionManager(
         server.build(desk),
         session_idle_timeout=SESSION_IDLE_SECONDS,
@@ -237,7 +232,7 @@ async def _serve(
         manager.handle_request,
         names=names,
         fits=token.fits if token is not None else None,
-        healthy=Health(desk.door, settings),
+        healthy=Health(desk.door),
         running=running,
     )
     config = uvicorn.Config(

@@ -16,6 +16,7 @@ from vault_palace.surfaces.mcp.followup import Followed, Followup
 
 KEPT = 512  # durations a row that percentiles are taken of
 CODES = 32  # kinds of errors a row; the codes are ours and fewer, but what the SDK raises may be anything
+AGENTS = 32  # names of clients that are told apart
 KEEPER = "keeper"  # the keeper's steps
 HTTP = "http"  # requests over HTTP, whatever they asked for
 UNKNOWN = "unknown_tool"  # calls of tools that there are not
@@ -46,6 +47,7 @@ class Metrics:
         self._success: Counter[str] = Counter()
         self._errors: dict[str, Counter[str]] = {row: Counter() for row in rows}
         self._durations: dict[str, deque[float]] = {row: deque(maxlen=KEPT) for row in rows}
+        self._agents: Counter[str] = Counter()
         self.followup = Followup(clock=clock)
 
     def record(self, row: str, seconds: float, error: str = "") -> None:
@@ -61,6 +63,17 @@ class Metrics:
             else:
                 errors[OTHER] += 1
             self._durations[row].append(max(seconds, 0.0))
+
+    def called_by(self, agent: str) -> None:
+        """A call came from the client that gives itself this name."""
+        with self._lock:
+            known = agent in self._agents or len(self._agents) < AGENTS
+            self._agents[agent if known else OTHER] += 1
+
+    def agents(self) -> dict[str, int]:
+        """How many calls came from whom."""
+        with self._lock:
+            return dict(sorted(self._agents.items()))
 
     def snapshot(self) -> dict[str, ToolMetrics]:
         """What was recorded so far, for the rows that something was recorded of."""

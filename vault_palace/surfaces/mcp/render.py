@@ -268,15 +268,17 @@ def recover(answer: Answer) -> str:
 
 def health(answer: Answer) -> str:
     index = ", ".join(f"{key} {line(value)}" for key, value in answer["index"].items() if value != "")
+    layers = ", ".join(f"{count} {layer}" for layer, count in answer["layers"].items())
+    faults = answer["fault_count"]
     return _lines(
         f"{answer['service']} {answer['version']}: {answer['status']}. Vault {answer['vault']} "
         f"({answer['mode']}). Index: {index or 'none'}. Watcher: {_watch(answer['watch'])}.",
-        f"{_count(answer['problem_count'], 'problem')}{f' ({DATA}):' if answer['problems'] else '.'}",
-        [
-            f"- {line(item['path'])}{':' + str(item['line']) if item['line'] else ''} "
-            f"{item['code']}: {line(item['message'])}"
-            for item in answer["problems"]
-        ],
+        f"Notes: {layers}." if layers else "",
+        line(answer["note"]),
+        [f"FAULT {_problem(item)}" for item in answer["problems"][:faults]],
+        f"{_count(answer['problem_count'] - faults, 'problem')} in notes"
+        f"{f' ({DATA}):' if answer['problems'][faults:] else '.'}",
+        [f"- {_problem(item)}" for item in answer["problems"][faults:]],
         [f"- waits for force: {line(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
         [
             f"- goes to the archive tomorrow: {line(item['path'])}: {line(item['reason'])}"
@@ -285,10 +287,16 @@ def health(answer: Answer) -> str:
     )
 
 
+def _problem(item: Answer) -> str:
+    at = f":{item['line']}" if item["line"] else ""
+    return f"{line(item['path'])}{at} {item['code']}: {line(item['message'])}".strip()
+
+
 def _watch(facts: Mapping[str, object]) -> str:
     keeper = "this server" if facts["keeper"] else line(facts["holder"]) or "nobody"
     trouble = facts.get("trouble", "")
-    return f"{facts['mode']}, kept by {keeper}{f' ({line(trouble)})' if trouble else ''}"
+    lag = f", {facts['lag']} s behind" if facts.get("lag") else ""
+    return f"{facts['mode']}, kept by {keeper}{lag}{f' ({line(trouble)})' if trouble else ''}"
 
 
 def metrics(answer: Answer) -> str:

@@ -63,6 +63,7 @@ from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
+    from vault_palace.surfaces.mcp.publishing import Publisher
     from vault_palace.surfaces.watcher import Watch
 
 logger = logging.getLogger(__name__)
@@ -87,11 +88,11 @@ class Door:
     """
 
     def __init__(
-        self, open_palace: Callable[[], Palace], watch: Callable[[Palace], Watch] | None = None
+        self, open_palace: Callable[[], Palace], attend: Callable[[Palace], Attendance] | None = None
     ) -> None:
         self._open = open_palace
-        self._begin_watch = watch
-        self._watch: Watch | None = None
+        self._attend = attend
+        self._attendance: Attendance | None = None
         self._lock = threading.Lock()
         self._opening: Future[Palace] | None = None
         self._closed = False
@@ -123,9 +124,9 @@ class Door:
         try:
             palace = opening.result(OPENING_SECONDS)
             with self._lock:
-                watch, self._watch = self._watch, None
-            if watch is not None:
-                watch.stop()  # first: it asks the palace until the end
+                attendance, self._attendance = self._attendance, None
+            if attendance is not None:
+                attendance.stop()  # first: it asks the palace until the end
             palace.close()
         except Exception:
             logger.debug("The palace was not open at the end.", exc_info=True)
@@ -138,8 +139,8 @@ class Door:
             return
         opening.set_result(palace)
         with self._lock:
-            if self._begin_watch is not None and not self._closed:
-                self._watch = self._begin_watch(palace)
+            if self._attend is not None and not self._closed:
+                self._attendance = self._attend(palace)
 
 
 class Desk:
@@ -245,6 +246,7 @@ class Desk:
         CALLER.set(caller)
         progress = _progress(context)
         PACE.set(Pace(progress, self._cancelled))
+        self.metrics.called_by(caller.agent)
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(
             palace=self.door.palace,
@@ -523,9 +525,9 @@ def serve(settings: Settings) -> int:
     return 128 + ended_by[0] if ended_by else 0
 
 
-def desk_for(settings: Settings) -> Desk:
+def desk_for(settings: Settings, *, transport: str = "stdio") -> Desk:
     """The desk in front of the vault of *settings*, which nobody has opened yet."""
-    door = Door(partial(_open, settings), lambda palace: _watch(palace, settings, desk))
+    door = Door(partial(_open, settings), lambda palace: _attend(palace, settings, desk, transport))
     desk = Desk(door, read_only=settings.read_only, tools=settings.tools)
     return desk
 
@@ -540,6 +542,28 @@ def _open(settings: Settings) -> Palace:
     from vault_palace.services.palace import Palace
 
     return Palace.open(settings.root, settings=settings.for_palace())
+
+
+class Attendance:
+    """What goes on beside the calls while a palace is open; the last to begin is the first to end."""
+
+    def __init__(self, *parts: Watch | Publisher | None) -> None:
+        self._parts = parts
+
+    def stop(self) -> None:
+        for part in reversed(self._parts):
+            if part is not None:
+                part.stop()
+
+
+def _attend(palace: Palace, settings: Settings, desk: Desk, transport: str) -> Attendance:
+    """The watcher of an open palace, and the notices of what this server does."""
+    from vault_palace.surfaces.mcp.publishing import Publisher
+
+    watch = _watch(palace, settings, desk)
+    publisher = Publisher(palace.house, desk.metrics, transport=transport, read_only=settings.read_only)
+    publisher.start()
+    return Attendance(watch, publisher)
 
 
 def _watch(palace: Palace, settings: Settings, desk: Desk) -> Watch:

@@ -25,6 +25,7 @@ Arguments = dict[str, Any]
 # and again with fewer still when that was too much, so that the cursor fits what is shown.
 VALUES_SHARE = 0.6
 ASKED_AGAIN = 3
+AT_ONCE = 0.7  # seconds in which healthcheck tells what it knows
 
 
 def _never() -> bool:
@@ -165,7 +166,7 @@ def _recover(call: Call) -> Mapping[str, Any]:
 
 
 def _health(call: Call) -> Mapping[str, Any]:
-    return call.palace().health()
+    return call.palace().health(AT_ONCE)
 
 
 def _metrics(call: Call) -> Mapping[str, Any]:
