@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault_palace.core.budget import cut, outline, section, tokens
-from vault_palace.core.errors import InvalidArguments, NotFound
+from vault_palace.core.budget import cut, tokens
 
 # What o200k_base makes of each, counted with npm's gpt-tokenizer.
 COUNTED = {
@@ -105,134 +104,6 @@ def test_one_word_that_is_too_long_is_cut_off() -> None:
     kept, shortened = cut("x" * 5_000, 100)
 
     assert (bool(kept), shortened) == (True, True)
-
-
-NOTE = """\
-Before any heading.
-
-# Apollo
-
-Intro.
-
-## Goals
-
-One.
-
-### Later
-
-Two.
-
-## Risks
-
-```sh
-# not a heading
-```
-
-Setext
-------
-
-Three.
-
-# Borealis
-
-## Goals
-
-Four.
-
-> ## Quoted
-"""
-
-
-def test_an_outline_lists_headings_with_paths_where_titles_repeat() -> None:
-    names = outline(NOTE)
-
-    assert names == ["Apollo", "Apollo/Goals", "Later", "Risks", "Setext", "Borealis", "Borealis/Goals"]
-
-
-@pytest.mark.parametrize(
-    ("heading", "first", "last"),
-    [
-        ("Apollo", "# Apollo", "Three."),
-        ("Apollo/Goals", "## Goals", "Two."),
-        ("Later", "### Later", "Two."),
-        ("Goals/Later", "### Later", "Two."),
-        ("Risks", "## Risks", "```"),
-        ("## Risks", "## Risks", "```"),
-        ("risks", "## Risks", "```"),
-        ("apollo/goals", "## Goals", "Two."),
-        ("Setext", "Setext", "Three."),
-        ("Borealis/Goals", "## Goals", "> ## Quoted"),
-    ],
-)
-def test_a_section_reaches_from_its_heading_to_the_next_that_is_not_below(
-    heading: str, first: str, last: str
-) -> None:
-    lines = section(NOTE, heading).strip().splitlines()
-
-    assert (lines[0], lines[-1]) == (first, last)
-
-
-@pytest.mark.parametrize("heading", ["not a heading", "Quoted", "# Risks", "Borealis/Risks", "Goal"])
-def test_a_missing_section_is_answered_with_the_outline(heading: str) -> None:
-    with pytest.raises(NotFound) as refused:
-        section(NOTE, heading)
-
-    assert refused.value.facts["outline"] == outline(NOTE)
-
-
-def test_an_ambiguous_section_is_refused_with_the_candidates() -> None:
-    with pytest.raises(InvalidArguments) as refused:
-        section(NOTE, "Goals")
-
-    assert refused.value.facts["candidates"] == ["Apollo/Goals (line 7)", "Borealis/Goals (line 28)"]
-
-
-def test_the_exact_title_wins_over_another_case() -> None:
-    text = "# goals\n\na\n\n# Goals\n\nb\n"
-
-    found = section(text, "Goals")
-
-    assert found == "# Goals\n\nb\n"
-
-
-def test_a_title_with_a_slash_is_found_as_it_stands() -> None:
-    text = "# Input/Output\n\na\n\n# Input\n\n## Output\n\nb\n"
-
-    found = section(text, "Input/Output")
-
-    assert found == "# Input/Output\n\na\n\n"
-
-
-def test_windows_line_ends_are_kept() -> None:
-    text = "# A\r\n\r\na\r\n\r\n# B\r\n\r\nb\r\n"
-
-    found = section(text, "A")
-
-    assert found == "# A\r\n\r\na\r\n\r\n"
-
-
-def test_unusual_line_separators_do_not_shift_a_section() -> None:
-    text = "a\u2028b\x0bc\n\n# A\n\nx\u2028y\n\n# B\n"
-
-    found = section(text, "A")
-
-    assert found == "# A\n\nx\u2028y\n\n"
-
-
-@given(
-    st.lists(st.sampled_from(["# A\n", "## B\n", "text\n", "\n", "```\n", "# C\r\n", "- # D\n"]), max_size=12)
-)
-def test_every_heading_of_the_outline_is_known(parts: list[str]) -> None:
-    text = "".join(parts)
-    answers = []
-
-    for name in outline(text):
-        try:
-            answers.append(section(text, name))
-        except InvalidArguments as refused:
-            answers.append(str(refused))
-
-    assert all(answers)
 
 
 def test_fs_11_an_enormous_text_is_counted_by_its_beginning() -> None:

@@ -132,7 +132,8 @@ def test_a_long_note_is_cut_and_says_how_to_get_the_rest(palace: Palace) -> None
     answer = palace.read(title="Long", max_tokens=300)
 
     assert answer["truncated"]
-    assert "Part 3" in answer["more"]
+    assert answer["outline"][3].startswith("Part 3 (")
+    assert answer["next"] == f"from {len(answer['content'])}"
     assert palace.read(title="Long", section="Part 7")["content"].startswith("## Part 7")
 
 

@@ -1,4 +1,4 @@
-"""Fits text into a token budget, and takes notes apart by heading so that a part can be asked for.
+"""Fits text into a token budget.
 
 `tokens` is an estimate that needs no vocabulary: it walks the pieces into which the o200k tokenizer splits
 text before it looks anything up, and gives each what such pieces cost on average. Measured against
@@ -12,17 +12,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from math import ceil
-from unicodedata import normalize
-
-from markdown_it import MarkdownIt
-
-from vault_palace.core.errors import InvalidArguments, NotFound
 
 # The pieces: words by case, numbers by three digits, punctuation with the line ends behind it, white space,
 # words of other alphabets, and what is left.
@@ -168,110 +159,5 @@ def cut(text: str, max_tokens: int) -> tuple[str, bool]:
     end = lines if lines * 10 > words * 9 else words
     if end == 0:
         end = bisect_right(range(len(text)), max_tokens, key=lambda length: tokens(text[:length])) - 1
-    return text[: max(end, 0)].rstrip(), True
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading of a note: where it starts and ends, and the headings above it."""
-
-    title: str
-    level: int
-    line: int  # 0-based
-    path: tuple[str, ...]  # titles from the outermost heading to this one
-
-
-# Headings are blocks; what stands inside a paragraph would cost seconds in a note that is all brackets.
-_MD = MarkdownIt("commonmark", {"html": True}).disable("inline")
-
-
-def _headings(text: str) -> list[Heading]:
-    """The headings as the parser sees them: none in code, none inside quotes and lists."""
-    tokens_ = _MD.parse(text)
-    found: list[Heading] = []
-    above: list[Heading] = []
-    for token, inline in pairwise(tokens_):
-        if token.type != "heading_open" or token.level or token.map is None:
-            continue
-        level, title = int(token.tag[1:]), normalize("NFC", " ".join(inline.content.split()))
-        above = [heading for heading in above if heading.level < level]
-        path = (*(heading.title for heading in above), title)
-        above.append(Heading(title, level, token.map[0], path))
-        found.append(above[-1])
-    return found
-
-
-def outline(text: str) -> list[str]:
-    """Each heading of *text* as `section` takes it: its title, or its path `A/B` where titles repeat."""
-    headings = _headings(text)
-    known = Counter(heading.title for heading in headings)
-    titles = (heading.title if known[heading.title] == 1 else "/".join(heading.path) for heading in headings)
-    names = (_short(title) for title in titles)
-    return [name for name in dict.fromkeys(names) if name]
-
-
-def section(text: str, heading: str) -> str:
-    """The part of *text* under *heading*, with the heading, up to the next one that is not below it.
-
-    *heading* is a title, with or without its `#`, or a path `A/B` to tell equal titles apart; the case may
-    differ where that is not ambiguous. Several that fit: `InvalidArguments` with all of them. None:
-    `NotFound` with the outline.
-    """
-    headings = _headings(text)
-    chosen = _named(headings, heading)
-    if not chosen:
-        names = outline(text)
-        listed = "; ".join(names[:_LISTED]) + ("; …" if len(names) > _LISTED else "")
-        raise NotFound(
-            f"No section {_short(heading)!r}.",
-            hint=f"The headings are: {listed}." if names else "The note has no headings; leave section out.",
-            section=heading,
-            outline=names[:_LISTED],
-        )
-    if len(chosen) > 1:
-        places = [f"{_short('/'.join(found.path))} (line {found.line + 1})" for found in chosen[:_LISTED]]
-        raise InvalidArguments(
-            f"Several sections are called {_short(heading)!r}: {'; '.join(places)}.",
-            hint="Give the path of one, such as A/B, or leave section out.",
-            argument="section",
-            candidates=places,
-        )
-    start = chosen[0]
-    # The parser counts these line ends alone, and so must the cut.
-    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-    later = (found.line for found in headings if found.line > start.line and found.level <= start.level)
-    return "".join(lines[start.line : next(later, len(lines))])
-
-
-_LISTED = 40
-_LONGEST = 120  # characters of a heading in a message
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…"
-
-
-def _named(headings: list[Heading], wanted: str) -> list[Heading]:
-    """The headings that *wanted* fits best: exactly, else but for case; by title, else by path."""
-    marks, title = re.fullmatch(r"\s*(#{0,6})\s*(.*?)\s*", wanted, re.DOTALL).groups()  # type: ignore[union-attr]
-    title = normalize("NFC", " ".join(title.split()))
-    level = len(marks)
-    # A path names the end of the way down, so `B/C` finds `A/B/C`.
-    way = tuple(part.strip() for part in title.split("/"))
-    tests: tuple[Callable[[Heading], bool], ...] = (
-        lambda found: found.title == title,
-        lambda found: found.path[-len(way) :] == way,
-        lambda found: found.title.casefold() == title.casefold(),
-        lambda found: _folded(found.path[-len(way) :]) == _folded(way),
-        # As `outline` shows a long one.
-        lambda found: _short(found.title) == title or _short("/".join(found.path)) == title,
-    )
-    for fits in tests:
-        chosen = [found for found in headings if fits(found) and level in {0, found.level}]
-        if chosen:
-            return chosen
-    return []
-
-
-def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.casefold() for part in path)
+    kept = text[: max(end, 0)]
+    return kept.rstrip() or kept, True  # blanks alone are kept, so that who reads on comes further

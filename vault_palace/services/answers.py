@@ -37,7 +37,11 @@ class ReadAnswer(TypedDict):
     backlinks: list[str]  # paths of the memories that link here; counted ones only, at most 50
     truncated: bool
     superseded_by: NotRequired[str]  # the path of what holds now instead
+    section: NotRequired[str]  # the one that was asked for, by the name that means it alone
+    start: NotRequired[int]  # of the content: a character of the note, or of that section
     more: NotRequired[str]  # what was left out and how to ask for it
+    next: NotRequired[str]  # the `section` that goes on behind the content
+    outline: NotRequired[list[str]]  # headings as `section` takes them, each with its tokens
     warnings: list[str]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from vault_palace.core import budget, names, places, rules
+from vault_palace.core import budget, names, places, rules, sections
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import NotFound
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Memory
@@ -52,7 +52,7 @@ def page(house: House, path: str, *, max_tokens: int | None = None) -> PageAnswe
         text=text,
         rev=house.rev(note),
         truncated=truncated,
-        headings=budget.outline(note.header.body)[:HEADINGS] if truncated else [],
+        headings=[entry.name for entry in sections.outline(note.header.body, HEADINGS)] if truncated else [],
     )
 
 

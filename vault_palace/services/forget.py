@@ -201,6 +201,7 @@ def _drop_versions(house: House, entries: Iterable[Entry], erased: _Erased) -> i
 def _drop_state(house: House, erased: _Erased) -> None:
     """This machine's own state that names the note: all of it can be made again."""
     words = [word for path in erased.paths for word in (path, _stem(path))] + [erased.id]
+    house.shown.clear()
     folder = house.vault.locate(STATE)
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(os.listdir(folder)):

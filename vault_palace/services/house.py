@@ -35,6 +35,7 @@ from vault_palace.core.streak import resting
 from vault_palace.services import caller, copies, deeds, policies
 from vault_palace.services.machine import machine_id
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
+from vault_palace.services.shown import Shown
 from vault_palace.services.values import (
     Edit,
     Limits,
@@ -93,6 +94,7 @@ class House:
         self.outside: dict[str, int] = {}
         self.quarrels: dict[str, Problem] = {}  # notes that another program and the keeper kept changing
         self.shelf = Shelf(self)
+        self.shown = Shown()
         self.watcher: Callable[[], dict[str, object]] | None = None  # this process's, as it speaks of itself
 
     @classmethod

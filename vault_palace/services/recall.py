@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from vault_palace.core import budget, frontmatter
+from vault_palace.core import budget, frontmatter, sections
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import InvalidArguments, VaultError
@@ -18,6 +19,7 @@ from vault_palace.services.house import House, Note
 MOST_TOKENS = 20_000
 READ_TOKENS = 6_000  # what a read answers when the caller names no budget
 SEARCH_TOKENS = 2_000
+OUTLINE_SHARE = 3  # the headings of a note that is cut take no more than this part of the budget
 BACKLINKS_SHOWN = 50
 SNIPPET = 160
 LIMIT_MAX = 100
@@ -37,7 +39,8 @@ def read(
     """One note: its properties, its text and its rev. Reading by path needs no cache.
 
     Reading a memory is a use (SPEC §4) unless *touch* is false; the note is never waited for. A text
-    over *max_tokens* is cut, and `more` says how to get the rest.
+    over *max_tokens* is cut: `outline` names its headings with their sizes, `next` what *section* brings the
+    text behind (see `core.sections`), so that any note is read to its end.
     """
     arguments.plain(path=path, id=id, title=title, section=section)
     note = finding.one(house, path=path, id=id, title=title)
@@ -50,22 +53,35 @@ def read(
         warnings.append(
             f"The header does not parse (line {note.header.problem.line}): {note.header.problem.message}"
         )
-    if section:
-        shown = budget.section(shown, section)
+    part = sections.part(shown, section) if section and section.strip() else sections.Part("", 0, shown)
     most = READ_TOKENS if max_tokens is None else arguments.positive("max_tokens", max_tokens)
-    cut, truncated = budget.cut(shown, most)
+    whole = budget.tokens(part.text)
+    outline = _outline(shown, part, most // OUTLINE_SHARE) if whole > most else []
+    cut, truncated = budget.cut(part.text, most - budget.tokens("\n".join(outline)))
+    rev = house.rev(note)
+    house.shown.keep(note, rev)
     answer = ReadAnswer(
         path=note.path,
         title=_title(note),
         metadata=frontmatter.shown(note.header),
         content=cut,
-        rev=house.rev(note),
+        rev=rev,
         backlinks=house.shelf.backlinks(note.path)[:BACKLINKS_SHOWN],
         truncated=truncated,
         warnings=warnings,
     )
+    if part.name:
+        answer["section"] = part.name
+    if part.start:
+        answer["start"] = part.start
     if truncated:
-        answer["more"] = _more(shown, most)
+        answer["more"] = (
+            f"About {whole} tokens, {budget.tokens(cut)} shown. Ask for the rest with section, or for more at"
+            f" once with max_tokens (up to {MOST_TOKENS})."
+        )
+        if outline:
+            answer["outline"] = outline
+        go_on(answer)
     if replacement := house.shelf.superseded_by(note.path):
         answer["superseded_by"] = replacement
     elif note.header.values.get("superseded_by"):
@@ -81,14 +97,24 @@ def _title(note: Note) -> str:
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
 
 
-def _more(text: str, most: int) -> str:
-    headings = budget.outline(text)
-    whole = budget.tokens(text)
-    hint = f"About {whole} tokens in all, {most} shown. Ask for more with max_tokens"
-    if headings:
-        return f"{hint}, or for one section: {'; '.join(headings[:20])}."
-    # An agent is answered no more than that at once (surfaces/mcp/texts.py).
-    return f"{hint}={whole + 50}." if whole < MOST_TOKENS else f"{hint}, up to {MOST_TOKENS}."
+def _outline(text: str, part: sections.Part, most: int) -> list[str]:
+    """The headings inside of *part*, as many as *most* tokens hold; none behind its beginning."""
+    if part.start:
+        return []
+    lines: list[str] = []
+    for entry in sections.outline(text, below=part.name):
+        most -= budget.tokens(str(entry)) + 1
+        if most < 0:
+            break
+        lines.append(str(entry))
+    return lines
+
+
+def go_on(answer: ReadAnswer | dict[str, Any]) -> None:
+    """Say in *answer*, of a read, what `section` brings the text behind its content; `truncated` is set."""
+    shown = answer.get("start", 0) + len(answer["content"])
+    answer["next"] = sections.onward(answer.get("section", ""), shown)
+    answer["truncated"] = True
 
 
 def find(house: House, query: str, *, layer: str | None = None, max_tokens: int | None = None) -> FindAnswer:

@@ -21,7 +21,7 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import arguments, finding, quiet, related, safety
+from vault_palace.services import arguments, finding, quiet, related, safety, since
 from vault_palace.services.answers import RateAnswer, WriteAnswer
 from vault_palace.services.house import REDO, House, Note, Put
 
@@ -311,8 +311,8 @@ def _change(
         if mode == "replace":
             quiet.wait_quiet(house, [place], body=True)
         note = quiet.look_whole(house, place)
-        if if_rev:
-            _same_rev(house, note, if_rev)
+        if if_rev and house.rev(note) != if_rev:
+            raise since.conflict(house, note, if_rev)
         if mode == "replace":
             house.refuse_malformed(note)
             text = frontmatter.replace_body(note.editable, SEPARATOR + content)
@@ -365,17 +365,6 @@ def _existing(house: House, layer: str | None, path: str | None, title: str | No
     if title and not path:
         return finding.in_layer(finding.find(house, title)).path
     raise InvalidArguments("path or title is missing.", hint="Say which note is meant.", argument="path")
-
-
-def _same_rev(house: House, note: Note, if_rev: str) -> None:
-    rev = house.rev(note)
-    if rev != if_rev:
-        raise Conflict(
-            f"{note.path} has changed since you read it: its rev is {rev}, not {if_rev}.",
-            hint="Read it again, merge your change, then repeat with the new rev.",
-            path=note.path,
-            rev=rev,
-        )
 
 
 def rate(

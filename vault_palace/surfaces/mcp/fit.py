@@ -35,15 +35,17 @@ class Answered:
 class Shape:
     """How an answer reads and what of it gives way.
 
-    `cuts` are the keys that may be shortened, in the order in which they are; an object among them only
-    when it is large, unless nothing else is left. `told` is the key in which the answer says so (empty:
-    only the text does), `advice` how to ask for less at once.
+    `cuts` are the keys that may be shortened, in the order in which they are; an object among them, or a
+    text before the last of them, only when it is large, unless nothing else is left. `told` is the key in
+    which the answer says so (empty: only the text does), `advice` how to ask for less at once. `shortened` is
+    called when the last of them, a text, was: the rest can be asked for.
     """
 
     show: Callable[[render.Answer], str]
     cuts: tuple[str, ...] = ()
     told: str = ""
     advice: str = ""
+    shortened: Callable[[Structured], None] | None = None
 
 
 def cost(text: str) -> int:
@@ -88,7 +90,8 @@ def _next(shape: Shape, structured: Structured, most: int) -> str:
     held = [key for key in shape.cuts if structured.get(key)]
     for key in held:
         value = structured[key]
-        if not isinstance(value, dict) or cost(compact(value)) > most // 4:
+        gives_way = isinstance(value, list) or (isinstance(value, str) and key == shape.cuts[-1])
+        if gives_way or cost(compact(value)) > most // 4:
             return key
     return held[0] if held else ""
 
@@ -98,7 +101,12 @@ def _shorten(
 ) -> None:
     value = structured[key]
     if isinstance(value, str):
-        structured[key] = _shorter_text(shape, structured, key, most)
+        if key == shape.cuts[-1]:
+            structured[key] = _shorter_text(shape, structured, key, most)
+            if shape.shortened is not None:
+                shape.shortened(structured)
+        else:
+            structured[key] = render.line(value, len(value) // 2) if len(value) > SHORT_SNIPPET else ""
         left_out[key] = 1
     elif isinstance(value, dict):
         kept = _fewer(value, over, most)

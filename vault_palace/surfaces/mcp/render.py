@@ -112,6 +112,10 @@ def read(answer: Answer) -> str:
         [f"Note: {line(warning)}" for warning in answer["warnings"]],
         fenced(f"{held}\n\n{answer['content']}", f"note {answer['rev']}"),
         answer.get("more", ""),
+        [f"- {line(heading)}" for heading in answer.get("outline", ())],
+        f"Goes on: the same call with section {json.dumps(answer['next'], ensure_ascii=False)}"
+        if "next" in answer
+        else "",
     )
 
 

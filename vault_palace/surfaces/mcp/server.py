@@ -285,7 +285,10 @@ def _session_over_http(context: Context, agent: str) -> str:
 def failure(error: VaultError) -> CallToolResult:
     """*error* as a tool error: the code, the sentence, the next step; the facts beside it."""
     facts = render.plain({"code": error.code, **error.facts})
-    return _error(render.plain(f"{error.code}: {error}"), facts)
+    said = [render.plain(f"{error.code}: {error}")]
+    # What is in the note now, for a caller whose change came too late.
+    said += [render.fenced(facts[key], key) for key in ("diff", "now") if facts.get(key)]
+    return _error("\n".join(said), facts)
 
 
 def _error(text: str, facts: dict[str, Any]) -> CallToolResult:

@@ -153,7 +153,7 @@ TOOLS = (
             Argument(name="query"),
             Argument(name="layer", choices=LAYERS, about="with query"),
             _MAX_TOKENS,
-            Argument(name="section", about="only the part under this heading", blank=True),
+            Argument(name="section", about="a heading, A > B, or from N", blank=True),
             _flag("touch", default=True),
         ),
         offered_read_only=True,

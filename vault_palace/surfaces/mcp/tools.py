@@ -115,6 +115,13 @@ def _read(call: Call) -> Mapping[str, Any]:
     return call.palace().read(**{name: value for name, value in given.items() if name != "layer"})
 
 
+def _goes_on(structured: fit.Structured) -> None:
+    """Where a read goes on, once its content was cut to the budget of the whole answer."""
+    from vault_palace.services import recall
+
+    recall.go_on(structured)
+
+
 def _search(call: Call) -> Mapping[str, Any]:
     return _paged(call.palace().search, call.arguments)
 
@@ -180,6 +187,7 @@ class _Row:
     answers: tuple[type, ...] = ()
     cuts: tuple[str, ...] = ()
     told: str = ""
+    shortened: Callable[[fit.Structured], None] | None = None
     budget: int = 6_000
 
 
@@ -205,8 +213,9 @@ _ROWS: Mapping[str, _Row] = {
         run=_read,
         show=render.read,
         answers=(answers.ReadAnswer, answers.FindAnswer),
-        cuts=("matches", "metadata", "backlinks", "content", "title"),
+        cuts=("matches", "metadata", "outline", "backlinks", "title", "content"),
         told="more",
+        shortened=_goes_on,
         budget=9_000,
     ),
     "search_room": _Row(
@@ -252,7 +261,9 @@ def _tool(text: ToolText) -> Tool:
     row = _ROWS[text.name]
     output = schemas.output_schema(*row.answers) if row.answers else schemas.map_schema(ToolMetrics)
     sized = any(argument.name == "max_tokens" for argument in text.arguments)
-    shape = fit.Shape(show=row.show, cuts=row.cuts, told=row.told, advice=ADVICE if sized else "")
+    shape = fit.Shape(
+        show=row.show, cuts=row.cuts, told=row.told, advice=ADVICE if sized else "", shortened=row.shortened
+    )
     return Tool(text=text, run=row.run, shape=shape, output=output, budget=row.budget)
 
 
