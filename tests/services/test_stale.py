@@ -347,3 +347,55 @@ def test_a_rating_that_a_person_takes_back_while_writing_stays_taken_back_when_t
     settle(keeper, clock)
 
     assert person.says(PLAN)["density"] == 0.3
+
+
+def test_an_append_to_a_late_save_at_the_old_place_comes_home_though_it_was_saved_over(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.move(PLAN, "bedrock")
+    person.writes(PLAN, opened.replace("First line.", "First line, typed on."))
+    palace.write("The agent's words.", path="Plan", mode="append")
+    clock.at += timedelta(seconds=4)
+    person.writes(PLAN, opened.replace("First line.", "First line, typed on and on."))
+
+    settle(keeper, clock)
+
+    text = person.reads("03_Bedrock/Plan.md")
+    assert "First line, typed on and on." in text
+    assert text.count("The agent's words.") == 1
+    assert not (person.root / PLAN).exists()
+
+
+def test_a_rating_of_a_late_save_that_is_set_aside_counts_for_the_note(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.move(PLAN, "bedrock")
+    person.edits("03_Bedrock/Plan.md", "First line.", "First line, another way.")
+    settle(keeper, clock)
+    person.writes(PLAN, opened.replace("First line.", "First line, typed on."))
+    clock.at += timedelta(seconds=3)
+    palace.rate(path=PLAN, density=0.9)
+
+    settle(keeper, clock)
+
+    assert person.says("03_Bedrock/Plan.md")["density"] == 0.9
+    assert not (person.root / PLAN).exists()
+
+
+def test_a_late_save_that_an_agent_wrote_to_takes_no_older_append_away(
+    keeper: Keeper, palace: Palace, person: Person, clock: Clock
+) -> None:
+    opened = person.reads(PLAN)
+    palace.write("The first words.", path="Plan", mode="append")
+    settle(keeper, clock)
+    palace.move(PLAN, "bedrock")
+    settle(keeper, clock)
+    person.writes(PLAN, opened.replace("First line.", "First line, typed on."))
+    palace.write("The later words.", path="Plan", mode="append")
+
+    settle(keeper, clock)
+
+    text = person.reads("03_Bedrock/Plan.md")
+    assert [text.count(words) for words in ("The first words.", "The later words.", "typed on.")] == [1, 1, 1]

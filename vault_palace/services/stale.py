@@ -24,6 +24,7 @@ LATELY = timedelta(days=30)  # older changes were looked after, or are what peop
 PATIENCE = 0.5
 # What was written with people looking, or is made anew anyway.
 ASIDE = frozenset({"map", "index", "undo", "resolve", "forget"})
+RATED = ("density", "pinned", "decay_days", "rated_on")
 MANY = 2_000  # handled operations that are remembered
 
 
@@ -59,8 +60,10 @@ class Overwritten:
         """*note*, with what a save took away from it lately put back; as it is on disk afterwards."""
         if note.kind != "memory" or note.text is None or note.header.problem is not None:
             return note
+        return self._looked_after(note, self._lately(note))
+
+    def _looked_after(self, note: Note, lately: Sequence[_Change]) -> Note:
         run: list[tuple[Entry, Trace]] = []  # changes that followed each other undisturbed
-        lately = self._lately(note)
         for number, (entry, trace, following, at) in enumerate(lately, 1):
             run.append((entry, trace))
             if following == trace.after:
@@ -82,12 +85,58 @@ class Overwritten:
         base, late, moved = self._before_move(origin, home), self.house.look(path), self.house.look(home)
         if base is None or late.stored.data == moved.stored.data:
             return False  # the very same bytes are a copy that somebody made
+        own = self._changes(late, self._since_move(path))
+        first = self._header(own[0][1].before) if own else None  # as it was saved, before agents wrote there
+        if own and late.text is not None and late.header.problem is None:
+            late = self._looked_after(late, own)
         # It may have been read long before the move: what came in between was not deleted by it.
-        read = self._nearest(late.header, late.stored.fingerprint, self._lately(moved))
+        read = self._nearest(first or late.header, late.stored.fingerprint, self._lately(moved))
         base = self._version(read) or base
         if not conflicts.merge_back(self.house, home, path, base or None):
             conflicts.set_aside(self.house, home, path)
+        self._rate_home(home, own)
         return True
+
+    def _since_move(self, path: str) -> list[tuple[Entry, Trace]]:
+        """What the program changed at *path* since the note that was there had moved away."""
+        found: list[tuple[Entry, Trace]] = []
+        for entry in self.house.journal.recent():
+            left = any(fact.was == path for fact in entry.notes)
+            left = left or any(step.kind == "move" and step.path == path for step in entry.steps)
+            if left:
+                found.clear()
+            elif entry.state in ("done", "begin"):
+                found += [(entry, step) for step in entry.steps if step.path == path and not step.to]
+        return found
+
+    def _rate_home(self, home: str, own: Sequence[_Change]) -> None:
+        """What agents rated while a late save stood at the old place counts for the note at *home*."""
+        for entry, trace, *_ in own:
+            before, after = self._header(trace.before), self._header(trace.after)
+            if entry.verb != "rate" or before is None or after is None:
+                continue
+            note = self.house.look(home)
+            if any(
+                later.verb == "rate" and later.at > entry.at and (step.to or step.path) == home
+                for later in self.house.journal.recent()
+                for step in later.steps
+            ):
+                continue
+            changes: dict[str, Value | Delete] = {
+                key: after.values.get(key, DELETE)
+                for key in RATED
+                if before.values.get(key) != after.values.get(key)
+                and note.header.values.get(key) != after.values.get(key)
+            }
+            if not changes or note.text is None:
+                continue
+            try:
+                text = self.house.patched(note, note.text, changes)
+            except MalformedNote:
+                continue
+            with self.house.locked(PATIENCE):
+                edit = Put(path=home, before=note.stored, data=text.encode("utf-8"))
+                self.house.perform("put back", [edit], why=f"rated where a late save stood: {entry.op}")
 
     def _before_move(self, path: str, home: str) -> bytes | None:
         """What the note was before it was moved from *path*; empty when that is not kept, None for no move.
@@ -109,19 +158,23 @@ class Overwritten:
 
     def _lately(self, note: Note) -> list[_Change]:
         """The newest changes of the note, each with the bytes that followed and when those were written."""
-        now = self.house.now()
         steps: list[tuple[Entry, Trace]] = []
         for entry in self.house.journal.recent_of(note.path, note.id):
-            if not timedelta(0) <= now - entry.at < LATELY or entry.state not in ("done", "begin"):
+            if entry.state not in ("done", "begin"):
                 continue
             places = _places(entry, note.id)
             if entry.verb == "deleted" and places:
                 steps.clear()  # a person wanted nothing of it any more
             steps += [(entry, step) for step in entry.steps if (step.to or step.path) in {note.path, *places}]
+        return self._changes(note, steps)
+
+    def _changes(self, note: Note, steps: Sequence[tuple[Entry, Trace]]) -> list[_Change]:
+        now = self.house.now()
+        lately = [(entry, step) for entry, step in steps if timedelta(0) <= now - entry.at < LATELY]
         found = []
-        for number, (entry, step) in enumerate(steps):
-            if number + 1 < len(steps):
-                later, its = steps[number + 1]
+        for number, (entry, step) in enumerate(lately):
+            if number + 1 < len(lately):
+                later, its = lately[number + 1]
                 following, at = its.before or "", later.at
             else:
                 following = note.stored.fingerprint
