@@ -7,6 +7,8 @@ test asks for by `title` is printed, warned of or raised.
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import subprocess
 import sys
@@ -71,7 +73,10 @@ def _open(settings: Settings) -> Any:
 
 
 if __name__ == "__main__":
-    server.SIGNAL_SECONDS = float(os.environ.get("FAKE_SIGNAL_SECONDS", server.SIGNAL_SECONDS))
+    # What takes a person's patience in earnest is over sooner in a test: {"http.HEAD_SECONDS": 0.2}
+    for name, value in json.loads(os.environ.get("FAKE_CONSTANTS", "{}")).items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(f"vault_palace.surfaces.mcp.{module}"), constant, value)
     server._open = _open
     server.must_be_palace = lambda settings: None
     server._attend = lambda palace, settings, desk, transport: None  # type: ignore[assignment, return-value]

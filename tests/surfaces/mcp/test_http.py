@@ -120,7 +120,7 @@ def test_a_signal_stops_metabolize_between_notes(client: HttpClient, tmp_path: P
 
 @pytest.mark.parametrize("modern", [False, True])
 def test_a_call_that_never_ends_does_not_keep_the_server(tmp_path: Path, modern: bool) -> None:
-    env = {"FAKE_SIGNAL_SECONDS": "0.3"}
+    env = {"FAKE_CONSTANTS": json.dumps({"server.SIGNAL_SECONDS": 0.3})}
     with HttpClient(tmp_path, module=FAKE, modern=modern, env=env) as client:
         client.open()
         client.request("tools/call", SLOW_WRITE)

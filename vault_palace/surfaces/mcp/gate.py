@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from vault_palace.surfaces.mcp.address import Names
 from vault_palace.surfaces.mcp.wire import storable
@@ -115,7 +116,7 @@ class Gate:
             ok = await self._healthy()
             await _say(200 if ok else 503, {"status": "ok" if ok else "not ok"}, send)
             return
-        self._check_token(headers)
+        token = self._checked_token(headers)
         if scope["path"] != PATH:
             raise Refused(404, "not_found", f"There is only {PATH}.")
         if scope["method"] not in METHODS:
@@ -125,7 +126,7 @@ class Gate:
                 receive = await _whole_body(headers, receive)
             if held.cancelled_caught:
                 raise Refused(503, "stopping", "The server is stopping.")
-        await self._hand_over(scope, headers, receive, send)
+        await self._hand_over(scope, headers, token, receive, send)
 
     def _check_names(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
         local = str((scope.get("server") or ("",))[0])
@@ -136,18 +137,20 @@ class Gate:
         if len(origins) > 1 or not all(self._names.origin(origin, local) for origin in origins):
             raise Refused(403, "origin", "A page from elsewhere may not ask.")
 
-    def _check_token(self, headers: dict[bytes, list[bytes]]) -> None:
+    def _checked_token(self, headers: dict[bytes, list[bytes]]) -> bytes:
         if self._fits is None:
-            return
+            return b""
         given = headers.get(b"authorization", [])
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        if scheme.lower() != b"bearer" or not self._fits(token.strip(b" ")):
+        token = token.strip(b" ")
+        if scheme.lower() != b"bearer" or not self._fits(token):
             raise Refused(
                 401,
                 "unauthorized",
                 "Send `Authorization: Bearer TOKEN`; `vault-palace token` prints it.",
                 www_authenticate="Bearer",
             )
+        return token
 
     @contextmanager
     def _held(self, *, endless: bool) -> Iterator[anyio.CancelScope]:
@@ -163,14 +166,18 @@ class Gate:
                     kind.discard(cancel)
 
     async def _hand_over(
-        self, scope: Scope, headers: dict[bytes, list[bytes]], receive: Receive, send: Send
+        self, scope: Scope, headers: dict[bytes, list[bytes]], token: bytes, receive: Receive, send: Send
     ) -> None:
-        """The request to the endpoint. An answer that the server's end cuts short is ended well."""
+        """The request to the endpoint. An answer that is cut short, since the server stops or since the
+        token is no longer the one it was asked for with, is ended well."""
         begun = ended = False
         endless = scope["method"] == "GET" or LISTEN in headers.get(b"mcp-method", ())
 
         async def tell(message: Message) -> None:
             nonlocal begun, ended
+            if self._fits is not None and not self._fits(token):
+                held.cancel()
+                await anyio.lowlevel.checkpoint()
             begun = begun or message["type"] == "http.response.start"
             ended = ended or (message["type"] == "http.response.body" and not message.get("more_body", False))
             await send(message)
@@ -178,7 +185,7 @@ class Gate:
         with self._held(endless=endless) as held:
             await self._endpoint(scope, receive, tell)
         if held.cancelled_caught and not begun:
-            raise Refused(503, "stopping", "The server is stopping.")
+            raise Refused(503, "ended", "The server is stopping, or the token has changed.")
         if held.cancelled_caught and not ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
