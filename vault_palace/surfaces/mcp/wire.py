@@ -9,6 +9,7 @@ any other odd request is refused under its id. When the input ends, calls under 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import os
@@ -43,7 +44,15 @@ logger = logging.getLogger(__name__)
 
 # What calls under way get to finish after the client has closed its end.
 FAREWELL_SECONDS = 10.0
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+MOST_LINE = 8 * 1024 * 1024  # bytes; longer than the longest argument with every character escaped
+MOST_REFUSALS = 1_000  # of one batch
+_TAIL = 1_024  # bytes at the end of a line too long to keep, which hold the id of those who write it last
+_MOST_PIECES = 500_000  # looked at to find the id of a message that is no JSON
+# A text without an end goes to the end: each piece is looked at once, whatever a line is made of.
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]++', re.DOTALL)
+_LAST_ID = re.compile(
+    rb'"id"\s*:\s*(-?[0-9]{1,15}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
+)
 _HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -117,17 +126,31 @@ class Wire:
             return True
 
         try:
-            for line in iter(self._source.readline, b""):
-                if not run(self._received(line, to_server)):
+            while line := self._source.readline(MOST_LINE):
+                # Here and not on the loop, which has others to serve meanwhile.
+                whole = line.endswith(b"\n") or len(line) < MOST_LINE
+                understanding = understood(line) if whole else (None, _too_long(line, self._rest_of_line()))
+                if not run(self._received(*understanding, to_server)):
                     return
         except OSError:
             logger.debug("Standard input could not be read.", exc_info=True)
         run(self._ended(to_server))
 
+    def _rest_of_line(self) -> bytes:
+        """Read to the end of the line and keep only its last bytes."""
+        tail = b""
+        while piece := self._source.readline(1024 * 1024):
+            tail = (tail + piece)[-_TAIL:]
+            if piece.endswith(b"\n"):
+                break
+        return tail
+
     async def _received(
-        self, line: bytes, to_server: MemoryObjectSendStream[SessionMessage | Exception]
+        self,
+        message: JSONRPCMessage | None,
+        refusals: list[JSONRPCError],
+        to_server: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> None:
-        message, refusals = understood(line)
         for refusal in refusals:
             await self._write(refusal)
         if message is None:
@@ -186,7 +209,11 @@ def understood(line: bytes) -> tuple[JSONRPCMessage | None, list[JSONRPCError]]:
     if not text.strip():
         return None, []
     try:
-        value = _scrub(json.loads(text))
+        value = json.loads(text)
+        if isinstance(value, list):
+            ids = [_scrub(entry.get("id")) for entry in value if isinstance(entry, dict)]
+            return None, _refuse(ids, INVALID_REQUEST, "batches are not served; send one message a line")
+        value = _scrub(value)
     except RecursionError:
         return None, _refuse([_id_in(text)], PARSE_ERROR, "the arguments are nested too deeply")
     except ValueError:
@@ -195,9 +222,6 @@ def understood(line: bytes) -> tuple[JSONRPCMessage | None, list[JSONRPCError]]:
         return jsonrpc_message_adapter.validate_python(value, by_name=False), []
     except ValidationError:
         pass
-    if isinstance(value, list):
-        ids = [entry.get("id") for entry in value if isinstance(entry, dict)]
-        return None, _refuse(ids, INVALID_REQUEST, "batches are not served; send one message a line")
     ids = [value.get("id")] if isinstance(value, dict) else []
     return None, _refuse(ids, INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")
 
@@ -217,6 +241,15 @@ def storable(body: bytes) -> bytes:
         return body  # not JSON at all: whoever reads it says so
 
 
+def _too_long(head: bytes, tail: bytes) -> list[JSONRPCError]:
+    """The refusal of a line of which only the two ends were kept."""
+    # Some clients write the id first and some last.
+    found = _id_in(head[:_TAIL].rpartition(b",")[0].decode("utf-8", "replace"))
+    if found is None and (last := _LAST_ID.search(tail)) is not None:
+        found = json.loads(last[1])
+    return _refuse([found], INVALID_REQUEST, f"a message has at most {MOST_LINE} bytes")
+
+
 def _scrub(value: Any) -> Any:
     """*value* with NUL for what UTF-8 cannot hold: the check of arguments refuses that by name."""
     if isinstance(value, str):
@@ -230,25 +263,32 @@ def _scrub(value: Any) -> Any:
 
 def _id_in(text: str) -> Any:
     """The request id of a line that is no JSON as a whole, as far as its beginning shows one."""
-    depth, pieces = 0, [match.group() for match in _PIECE.finditer(text)]
-    for number, piece in enumerate(pieces):
+    depth = 0
+    last = key = ""
+    for match in itertools.islice(_PIECE.finditer(text), _MOST_PIECES):
+        piece = match.group()
         if piece in "[{":
             depth += 1
         elif piece in "]}":
             depth -= 1
-        elif depth == 1 and piece == '"id"' and pieces[number + 1 : number + 2] == [":"]:
-            try:
-                return json.loads(pieces[number + 2])
-            except (ValueError, IndexError):
-                return None
+        elif depth == 1 and key == '"id"' and last == ":":
+            return _plain_json(piece)
+        key, last = last, piece
     return None
+
+
+def _plain_json(piece: str) -> Any:
+    try:
+        return json.loads(piece)
+    except ValueError:
+        return None
 
 
 def _refuse(ids: list[Any], code: int, reason: str) -> list[JSONRPCError]:
     known = [entry for entry in ids if isinstance(entry, (int, str)) and not isinstance(entry, bool)]
-    if not known:
+    if not known or len(known) > MOST_REFUSALS:
         logger.warning("A message was passed over: %s.", reason)
-    return [_error(entry, code, f"invalid_arguments: {reason}") for entry in known]
+    return [_error(entry, code, f"invalid_arguments: {reason}") for entry in known[:MOST_REFUSALS]]
 
 
 def _error(request_id: int | str, code: int, message: str) -> JSONRPCError:
