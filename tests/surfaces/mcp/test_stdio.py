@@ -64,7 +64,8 @@ def test_the_server_presents_itself(tmp_path: Path, modern: bool) -> None:
         assert (info["name"], info["version"]) == ("vault-palace", __version__)
         assert "search_room" in result["instructions"]
         capabilities = result["capabilities"]
-        assert sorted(capabilities) == ["completions", "prompts", "resources", "tools"]
+        logging = [] if modern else ["logging"]
+        assert sorted(capabilities) == ["completions", *logging, "prompts", "resources", "tools"]
         # The lists never change, in neither era; what can be subscribed to are resources.
         assert capabilities["resources"] == {"subscribe": True, "listChanged": False}
         assert capabilities["prompts"] == capabilities["tools"] == {"listChanged": False}

@@ -39,6 +39,7 @@ from mcp_types import (
     ListToolsResult,
     PaginatedRequestParams,
     RequestParams,
+    SetLevelRequestParams,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -53,6 +54,7 @@ from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import asking, fit, render, strict, tools
 from vault_palace.surfaces.mcp.answering import Context
 from vault_palace.surfaces.mcp.completing import Completions
+from vault_palace.surfaces.mcp.logs import Log
 from vault_palace.surfaces.mcp.metrics import KEEPER, REQUESTS, UNKNOWN, Metrics
 from vault_palace.surfaces.mcp.prompts import Prompts
 from vault_palace.surfaces.mcp.resources import Resources
@@ -160,6 +162,7 @@ class Desk:
         self.stopping = threading.Event()
         self.hub = Hub(lambda question: question(self.door.palace()))
         self.asking = asking.Asking(self.ask)
+        self.log = Log()
 
     def end(self) -> None:
         """End the streams and ask the client nothing more: it left, or the server stops."""
@@ -355,8 +358,9 @@ def build(desk: Desk) -> Server[None]:
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
         try:
-            async with desk.hub.running():
-                yield
+            with desk.log.attached():
+                async with desk.hub.running():
+                    yield
         finally:
             desk.stopping.set()
             desk.end()
@@ -402,6 +406,7 @@ def build(desk: Desk) -> Server[None]:
     async def discover(context: Context, _: RequestParams | None) -> DiscoverResult:
         """What a modern client may rely on. That streams are served does not mean that the lists change."""
         held = server.get_capabilities(protocol_version=context.protocol_version)
+        held.logging = None
         for listed in (held.tools, held.prompts, held.resources):
             if listed is not None:
                 listed.list_changed = False
@@ -412,6 +417,7 @@ def build(desk: Desk) -> Server[None]:
         )
 
     server.add_request_handler("server/discover", RequestParams, discover)
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, desk.log.set_level)
     server.middleware.append(listen)
     server.middleware.append(asking.boundary(NAME))
     return server
