@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,3 +123,45 @@ def inspect(node: Node) -> Inspect:
         return node.run(script, *chosen, "--format", "json", "--quiet", "--method", method, *options)
 
     return run
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that listens: where, and the token it asks for."""
+
+    url: str
+    token: str
+
+    def as_bearer(self) -> dict[str, str]:
+        """What bearer.mjs reads."""
+        return {"BEARER": self.token, "PACKAGES": str(peers.TOOLS / "node_modules")}
+
+
+@contextmanager
+def served(vault: Path) -> Iterator[Served]:
+    """The real server on *vault* over HTTP, at a port of its own, ended in the end as a person ends it."""
+    palace = [sys.executable, "-m", "vault_palace"]
+    where = ["--vault", str(vault)]
+    with subprocess.Popen(
+        [*palace, "serve", "--http", "0", *where], cwd=peers.ROOT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            ready = process.stderr.readline()
+            url = re.search(r"http://\S+", ready)
+            assert url is not None, ready + process.stderr.read()
+            told = subprocess.run(
+                [*palace, "token", *where],
+                cwd=peers.ROOT,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=True,
+            )
+            yield Served(url[0], told.stdout.strip())
+            process.terminate()
+            complaints = process.communicate(timeout=SECONDS)[1]
+            assert "Traceback" not in complaints, complaints
+            assert process.returncode == 128 + signal.SIGTERM or sys.platform == "win32"
+        finally:
+            process.kill()
