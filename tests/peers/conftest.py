@@ -64,6 +64,9 @@ class Node:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     def package(self, name: str) -> Path:
+        """The folder of an npm package in the version that is wanted; without it the test is skipped."""
+        if any(absent.rpartition("@")[0] == name for absent in peers.missing()):
+            pytest.skip(f"npm's {name} is not in .tools (python -m scripts.peers brings it)")
         return peers.TOOLS / "node_modules" / name
 
 
@@ -131,6 +134,9 @@ class Served:
 
     url: str
     token: str
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
 
     def as_bearer(self) -> dict[str, str]:
         """What bearer.mjs reads."""

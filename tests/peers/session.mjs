@@ -85,7 +85,7 @@ got.server = client.getServerVersion();
 got.instructions = client.getInstructions();
 got.capabilities = client.getServerCapabilities();
 got.protocol = which === "1" ? protocol : client.getNegotiatedProtocolVersion();
-if (got.tools.includes("wake_up")) got.wakeUp = await good("wake_up", {});
+got.wakeUp = await good("wake_up", {});
 got.written = await good("write_memory", { content: "Kafka keeps topics. 🦭", title: "Kafka" });
 got.exists = await bad("write_memory", { content: "again", path: "Kafka" });
 got.conflict = await bad("write_memory", { content: "x", path: "Kafka", mode: "replace", if_rev: "0000" });
@@ -94,27 +94,21 @@ got.read = await good("read_memory", { path: got.written.saved_path });
 got.rated = await good("rate_memory", { id: got.written.id, density: 0.8 });
 got.unknown = await bad("read_memory", { pth: "x" });
 
-if (got.capabilities.resources) {
-  got.templates = (await client.listResourceTemplates()).resourceTemplates.map((one) => one.uriTemplate);
-  got.resources = (await client.listResources()).resources.map((one) => one.uri);
-  const uri = `palace://memory/${got.written.saved_path}`;
-  got.resource = (await client.readResource({ uri })).contents[0];
-  const stop = await subscribe(uri);
-  const file = join(task.vault, got.written.saved_path);
-  // A person's save, again and again until it is heard: the watcher may still be starting.
-  let saves = 0;
-  const save = () => writeFileSync(file, `A person was here, ${++saves} times.\n`);
-  save();
-  const again = setInterval(save, 500);
-  got.notice = await edited;
-  clearInterval(again);
-  await stop();
-}
-if (got.capabilities.prompts) got.prompts = (await client.listPrompts()).prompts.map((one) => one.name);
+got.resources = (await client.listResources()).resources.map((one) => one.uri);
+got.templates = (await client.listResourceTemplates()).resourceTemplates.map((one) => one.uriTemplate);
+const uri = `palace://memory/${got.written.saved_path}`;
+got.resource = (await client.readResource({ uri })).contents[0];
+got.prompts = (await client.listPrompts()).prompts.map((one) => one.name);
+
+const stop = await subscribe(uri);
+writeFileSync(join(task.vault, got.written.saved_path), "A person was here.\n");
+got.notice = await edited;
+await stop();
+got.reread = await good("read_memory", { path: got.written.saved_path });
 
 got.declined = await bad("purge_memory", { path: got.written.saved_path });
 accepts = true;
-got.accepted = await call("purge_memory", { path: got.written.saved_path });
+got.accepted = await good("purge_memory", { path: got.written.saved_path });
 got.asked = asked;
 const server = transport.pid;
 await client.close();

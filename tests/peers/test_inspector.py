@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.peers.conftest import ERAS, Inspect, server_on
+from tests.peers.conftest import ERAS, Inspect, served, server_on
 from vault_palace.surfaces.mcp.texts import TOOLS
 
 TOOL_IS_ERROR = 5
 CONNECTION = 1
+
+# A day of an agent: each tool once, each call a success because of those before it.
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("wake_up", {}),
+    ("write_memory", {"content": "Zebras have stripes.", "title": "Zebra"}),
+    ("search_room", {"query": "stripes"}),
+    ("read_memory", {"title": "Zebra"}),
+    ("rate_memory", {"path": "01_Shallow/Zebra.md", "density": 0.6}),
+    ("move_file", {"source": "01_Shallow/Zebra.md", "dest_layer": "sediment"}),
+    ("purge_memory", {"path": "02_Sediment/Zebra.md", "confirm": True}),
+    ("restore_memory", {"path": "_Archive/02_Sediment/Zebra.md"}),
+    ("update_map", {"action": "add_link", "details": {"link": "[[Zebra]]"}}),
+    ("read_map", {}),
+    ("metabolize", {"dry_run": True}),
+    ("recover_journal", {}),
+    ("healthcheck", {}),
+    ("get_metrics", {}),
+)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -46,3 +66,49 @@ def test_a_vault_that_is_not_there_ends_the_inspector_rather_than_let_it_wait(
 
     assert ended.status == CONNECTION
     assert "Connection closed" in ended.complaints
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_calls_every_tool_over_http_with_the_token(
+    inspect: Inspect, vault: Path, era: str
+) -> None:
+    assert {name for name, _ in CALLS} == {tool.name for tool in TOOLS}
+
+    with served(vault) as server:
+        where = {"type": "streamable-http", "url": server.url, "headers": server.headers()}
+        for name, arguments in CALLS:
+            called = inspect(
+                where, era, "tools/call", "--tool-name", name, "--tool-args-json", json.dumps(arguments)
+            )
+
+            assert called.status == 0, (name, called.output, called.complaints)
+            assert called.json["result"]["structuredContent"], name
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_finds_resources_and_prompts_and_reads_them(
+    inspect: Inspect, vault: Path, era: str
+) -> None:
+    (vault / "01_Shallow/Zebra.md").write_text("Zebras have stripes.\n")
+    asked = {
+        "resources/list": (),
+        "resources/templates/list": (),
+        "resources/read": ("--uri", "palace://memory/01_Shallow/Zebra.md"),
+        "prompts/list": (),
+        "prompts/get": ("--prompt-name", "wake_up"),
+    }
+
+    with served(vault) as server:
+        where = {"type": "streamable-http", "url": server.url, "headers": server.headers()}
+        got = {method: inspect(where, era, method, *options) for method, options in asked.items()}
+
+    assert {method: done.status for method, done in got.items()} == dict.fromkeys(asked, 0), got
+    results = {method: done.json["result"] for method, done in got.items()}
+    assert [one["uri"] for one in results["resources/list"]["resources"]] == [
+        "palace://map",
+        "palace://decaying",
+    ]
+    assert len(results["resources/templates/list"]["resourceTemplates"]) == 1
+    assert "Zebras have stripes." in results["resources/read"]["contents"][0]["text"]
+    assert [one["name"] for one in results["prompts/list"]["prompts"]] == ["wake_up", "reflect", "tidy"]
+    assert results["prompts/get"]["messages"]

@@ -18,6 +18,7 @@ from mcp.client.stdio import stdio_client
 
 from tests.surfaces.mcp.rawclient import ENVELOPE, ROOT, SECONDS, RawClient
 from vault_palace import __version__
+from vault_palace.surfaces.mcp.texts import TOOLS
 
 FAKE = "tests.surfaces.mcp.fakeserver"
 SLOW_WRITE = {"name": "write_memory", "arguments": {"content": "x", "title": "slow"}}
@@ -367,7 +368,7 @@ def test_the_sdks_own_client_is_served(tmp_path: Path, mode: str) -> None:
     async def main() -> None:
         with anyio.fail_after(SECONDS):
             async with Client(stdio_client(server), mode=mode) as client:
-                assert len((await client.list_tools()).tools) == 13
+                assert len((await client.list_tools()).tools) == len(TOOLS)
                 result = await client.call_tool("write_memory", {"content": "x", "title": "Apollo"})
                 assert result.structured_content is not None
                 assert result.structured_content["saved_path"] == "01_Shallow/apollo.md"
