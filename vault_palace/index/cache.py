@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -288,6 +288,10 @@ class Cache:
     def troubled(self, most: int) -> Troubled:
         """The first problems of notes, and the first of those that share a name or an id, with how many."""
         return self._read(lambda db: overview.troubled(db, most))
+
+    def born_since(self, wall: datetime, most: int) -> tuple[tuple[str, str, datetime], ...]:
+        """Path, id and birth, by the wall clock, of the memories created since *wall*, the newest first."""
+        return self._read(lambda db: overview.born_since(db, wall, most))
 
     def may_be_due(self, last: date) -> tuple[str, ...]:
         """The notes that leave or rise by the day *last*, or of which nobody has worked that out; by path."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
 from vault_palace.core.model import Memory, Problem
@@ -127,6 +127,7 @@ class Written:
     path: str
     id: str
     fingerprint: str
+    body_hash: str
     at_ns: int
 
 
@@ -218,15 +219,35 @@ def _leave_by(db: sqlite3.Connection, day: date) -> int:
 def written_since(db: sqlite3.Connection, at_ns: int, most: int) -> tuple[Written, ...]:
     """The memories whose files were changed since *at_ns*, the newest first."""
     rows = db.execute(
-        "SELECT note.path, note.memory_id, json_extract(note.data, '$[0]'), file.mtime_ns"
+        "SELECT note.path, note.memory_id, json_extract(note.data, '$[0]'),"
+        " json_extract(note.data, '$[1]'), file.mtime_ns"
         " FROM file CROSS JOIN note ON note.path = file.path"
         " WHERE file.mtime_ns >= ? AND typeof(file.mtime_ns) = 'integer' AND note.kind = 'memory'"
         " ORDER BY file.mtime_ns DESC, note.path LIMIT ?",
         (at_ns, most),
     )
     return tuple(
-        Written(path=text_of_column(path), id=text_of_column(known or ""), fingerprint=mark, at_ns=at)
-        for path, known, mark, at in rows
+        Written(
+            path=text_of_column(path),
+            id=text_of_column(known or ""),
+            fingerprint=fingerprint,
+            body_hash=body,
+            at_ns=at,
+        )
+        for path, known, fingerprint, body, at in rows
+    )
+
+
+def born_since(db: sqlite3.Connection, wall: datetime, most: int) -> tuple[tuple[str, str, datetime], ...]:
+    """Path, id and birth of the memories that were created since *wall*, the newest first."""
+    rows = db.execute(
+        "SELECT path, memory_id, created FROM note INDEXED BY note_by_age"
+        " WHERE layer IS NOT NULL AND kind = 'memory' AND created >= ? ORDER BY created DESC, path LIMIT ?",
+        (wall.isoformat(timespec="seconds"), most),
+    )
+    return tuple(
+        (text_of_column(path), text_of_column(known or ""), datetime.fromisoformat(created))
+        for path, known, created in rows
     )
 
 

@@ -24,7 +24,9 @@ from vault_palace.services import ageing, arguments, finding, sessions
 from vault_palace.services.answers import BriefAnswer, BriefSection
 from vault_palace.services.history import DEEDS
 from vault_palace.services.house import House
+from vault_palace.storage.journal import RECENT
 from vault_palace.storage.operations import open_operations
+from vault_palace.storage.records import Entry
 
 TOKENS = 600  # when the caller names no budget
 LASTING = 0.42  # of the budget
@@ -293,8 +295,8 @@ def _day(memory: Memory) -> str:
 
 def _idle(one: Decision) -> Line:
     """A note that is to leave, with for how long nobody used it."""
-    _, comma, idle = one.reason.rpartition(", ")
-    return Line(_one_line(one.path), f" {idle}" if comma and idle.startswith("untouched") else "")
+    idle = one.reason.partition(": ")[0].rpartition(", ")[2]
+    return Line(_one_line(one.path), f" {idle}" if idle.startswith("untouched") else "")
 
 
 # -- what people changed ------------------------------------------------------------------------------------
@@ -302,56 +304,77 @@ def _idle(one: Decision) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class _Deed:
+    id: str
     path: str
     verb: str
-    at: datetime
+    on: date
     was: str = ""
 
 
 def _changed(house: House, seen: Brief, place: _Place, since: datetime) -> list[Line]:
-    """What people did since then, the newest first, each note once and by where it is now.
-
-    The journals tell what a keeper has seen; what none has seen yet is told by files that no journal knows.
-    """
+    """What people did since then, the newest first, each note once and by where it is now."""
     found: dict[str, _Deed] = {}
-    for entry in reversed(house.journal.recent()):
-        if entry.verb not in DEEDS or entry.at <= since:
-            continue
-        for fact in entry.notes:
-            path = fact.path
-            if fact.id in found:
-                continue
-            if not house.vault.exists(path):
-                path = next(iter(house.shelf.paths_of_id(fact.id)), path)
-            found[fact.id] = _Deed(path, entry.verb, entry.at, fact.was)
-    for deed, known in _unrecorded(house, since):
-        found.setdefault(known or deed.path, deed)
+    entries = house.journal.recent()
+    for deed in (
+        *_recorded(house, entries, since),
+        *_born(house, entries, since),
+        *_unrecorded(house, since),
+    ):
+        found.setdefault(deed.id or deed.path, deed)
     deeds = [
         deed
         for deed in found.values()
         if deed.path not in seen.replaced and (place.holds(deed.path) or place.holds(deed.was))
     ]
-    deeds.sort(key=lambda deed: (-deed.at.timestamp(), deed.path))
+    deeds.sort(key=lambda deed: (-deed.on.toordinal(), deed.path))
+    return [
+        Line(
+            _one_line(deed.path),
+            f" {deed.verb}{f' from {_one_line(deed.was)}' if deed.was else ''} {show_day(deed.on)}",
+        )
+        for deed in deeds
+    ]
+
+
+def _recorded(house: House, entries: Sequence[Entry], since: datetime) -> Iterator[_Deed]:
+    """What a keeper has put on record, the newest first."""
     policy = house.policy()
-    lines = []
-    for deed in deeds:
-        was = f" from {_one_line(deed.was)}" if deed.was else ""
-        lines.append(Line(_one_line(deed.path), f" {deed.verb}{was} {show_day(policy.today(deed.at))}"))
-    return lines
+    for entry in reversed(entries):
+        if entry.verb not in DEEDS or entry.at <= since:
+            continue
+        for fact in entry.notes:
+            path = fact.path
+            if not house.vault.exists(path):
+                path = next(iter(house.shelf.paths_of_id(fact.id)), path)
+            yield _Deed(fact.id, path, entry.verb, policy.today(entry.at), fact.was)
 
 
-def _unrecorded(house: House, since: datetime) -> Iterator[tuple[_Deed, str]]:
-    """Changes by people that no keeper has put on record yet, each with the note's id."""
-    at_ns = int(since.timestamp() * 1e9)
+def _born(house: House, entries: Sequence[Entry], since: datetime) -> Iterator[_Deed]:
+    """The notes that came since then, and not by this program: none of its writes made them.
+
+    No keeper tells of what came while none was there. As far back as the newest operations do not reach, it
+    cannot be told who wrote a note.
+    """
+    if len(entries) >= RECENT:
+        since = max(since, entries[0].at)
+    ours = {fact.id for entry in entries if entry.verb == "write" for fact in entry.notes}
+    wall = house.policy().wall(since)
+    for path, known, born in house.shelf.ask(lambda cache: cache.born_since(wall, LOOKED_THROUGH)):
+        if not known or known not in ours:
+            yield _Deed(known, path, "created", born.date())
+
+
+def _unrecorded(house: House, since: datetime) -> Iterator[_Deed]:
+    """Texts that people changed and no keeper has put on record yet: no journal knows these bytes."""
+    policy, at_ns = house.policy(), int(since.timestamp() * 1e9)
     files: tuple[Written, ...] = house.shelf.ask(lambda cache: cache.written_since(at_ns, LOOKED_THROUGH))
     ours = house.journal.accounts_for_all({file.fingerprint for file in files})
     last_write = house.journal.last_writes()
     for file in files:
-        if file.fingerprint in ours:
-            continue
-        known = last_write(file.id) if file.id else None
-        at = min(datetime.fromtimestamp(file.at_ns / 1e9, UTC), house.now())
-        yield _Deed(file.path, "created" if known is None else "edited", at), file.id
+        last = last_write(file.id) if file.id and file.fingerprint not in ours else None
+        if last is not None and last.body and last.body != file.body_hash:
+            at = min(datetime.fromtimestamp(file.at_ns / 1e9, UTC), house.now())
+            yield _Deed(file.id, file.path, "edited", policy.today(at))
 
 
 # -- rooms and problems -------------------------------------------------------------------------------------
