@@ -6,7 +6,6 @@ replaced unasked; of one that is, only the values that are ours change.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from vault_palace.core.errors import Exists, InvalidArguments, PolicyViolation, 
 from vault_palace.surfaces.hosts import block, entry, filing, jsonc, toml
 from vault_palace.surfaces.hosts.catalogue import HOSTS, Host, Machine, Places, Scope
 from vault_palace.surfaces.hosts.entry import Launcher
+from vault_palace.surfaces.hosts.lines import alike, differing
 
 NAME = "vault-palace"
 LONGEST_LINE = 200  # of a diff; a file on one line is cut to what differs
@@ -113,7 +113,9 @@ def _connected(wish: Wish, host: Host, file: str, machine: Machine, launcher: La
     changes = [filing.change(path, edit, mode=mode, write=False) for path, edit in steps]
     if wish.write:
         changes = [filing.change(path, edit, mode=mode, write=True) for path, edit in steps]
-    notes = []
+    notes: list[str] = []
+    if all(change.done == "kept" for change in changes):
+        return Outcome(said, tuple(changes))
     if launcher.passing:
         notes.append(
             "This copy of the program lies in a cache that may be cleared: install it "
@@ -308,12 +310,9 @@ def diff(change: filing.Change) -> list[str]:
     """
     before, after = change.before.splitlines(), change.after.splitlines()
     lines: list[str] = []
-    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
-    for kind, start, end, first, last in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        lines.append(f"@@ line {first + 1} @@")
-        old, new = before[start:end], after[first:last]
+    for gone, come in differing(before, after):
+        lines.append(f"@@ line {come.start + 1} @@")
+        old, new = before[gone.start : gone.stop], after[come.start : come.stop]
         if len(old) == len(new) == 1 and max(map(len, (*old, *new))) > LONGEST_LINE:
             old, new = _differing(old[0], new[0])
         lines += [f"-{line}" for line in old] + [f"+{line}" for line in new]
@@ -321,13 +320,7 @@ def diff(change: filing.Change) -> list[str]:
 
 
 def _differing(old: str, new: str) -> tuple[list[str], list[str]]:
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
+    head = alike(old, new)
+    tail = alike(old[head:][::-1], new[head:][::-1])
     cut = [line[head : len(line) - tail] for line in (old, new)]
     return [f"…{cut[0]}…"] if cut[0] else [], [f"…{cut[1]}…"]
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -8,7 +8,6 @@ line: a file whose form makes another line change is refused.
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 
 from vault_palace.surfaces.hosts.jsonc import Broken
+from vault_palace.surfaces.hosts.lines import differing
 
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 
@@ -142,10 +142,9 @@ def _proved(text: str, new: str, expected: dict[str, Any], section: range | None
     before, after = text.splitlines(keepends=True), new.splitlines(keepends=True)
     if before and not before[-1].endswith("\n") and section is None:
         before[-1] += "\r\n" if "\r\n" in text else "\n"
-    changes = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
-    for kind, start, end, *_ in changes:
-        if kind == "equal" or (section is None and kind == "insert"):
+    for gone, come in differing(before, after):
+        if section is None and not gone and come:
             continue
-        if section is None or start < section.start or end > section.stop:
+        if section is None or gone.start < section.start or gone.stop > section.stop:
             raise Unfit("other lines would change")
     return new
