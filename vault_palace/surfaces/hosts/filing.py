@@ -91,8 +91,9 @@ def _write(named: Path, target: Path, data: bytes | None, after: str, mode: int)
         backup = _back_up(named, target, data) if data else None
         files.put(staged, target, expect=None if data is None else files.fingerprint(data))
     except BaseException:
-        # After a swap that was undone, somebody's newer text may stand there instead of ours.
-        if files.fingerprint_at(staged) == files.fingerprint(new):
+        # After a swap that was undone, somebody's newer text may stand there instead of ours; the old text is
+        # in the backup.
+        if files.bytes_at(staged) in (new, data):
             files.discard(staged)
         raise
     return backup
@@ -113,6 +114,9 @@ def _back_up(named: Path, target: Path, data: bytes) -> str:
         except Exists:  # another process took the name just now
             files.discard(staged)
             continue
+        except BaseException:
+            files.discard(staged)
+            raise
         return str(place)
     raise Exists(
         f"{named} has {MOST_BACKUPS} backups.", hint="Delete those you do not need.", path=str(named)
