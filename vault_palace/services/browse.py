@@ -182,6 +182,7 @@ def before_purge(house: House, path: str, reason: str) -> BeforePurge:
     arguments.plain(house.settings.limits.reason, reason=reason)
     safety.check_words(house, reason=reason)
     note = finding.memory_note(house, path)
+    house.refresh()
     linked = house.shelf.backlinks(note.path)
     return BeforePurge(
         path=note.path,

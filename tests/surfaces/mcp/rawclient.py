@@ -41,8 +41,10 @@ class RawClient:
         modern: bool = False,
         module: str = "vault_palace.surfaces.mcp",
         listens: bool = True,
+        capabilities: Mapping[str, Any] | None = None,
     ) -> None:
         self._begin(modern, "raw")
+        self.capabilities = dict(capabilities or {})
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         options = [] if vault is None else ["--vault", str(vault)]
         self.process = subprocess.Popen(
@@ -60,6 +62,7 @@ class RawClient:
     def _begin(self, modern: bool, name: str) -> None:
         self.modern = modern
         self.name = name
+        self.capabilities: dict[str, Any] = {}
         self.lines: list[bytes] = []  # every message that came
         self._id = 0
         self._arrived: queue.Queue[bytes | None] = queue.Queue()
@@ -103,8 +106,11 @@ class RawClient:
         if params is not None or self.modern:
             message["params"] = dict(params or {})
         if self.modern:
-            named = {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"}}
-            message["params"]["_meta"] = {**ENVELOPE, **named, **message["params"].get("_meta", {})}
+            own = {
+                "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            }
+            message["params"]["_meta"] = {**ENVELOPE, **own, **message["params"].get("_meta", {})}
         self.send(message)
         return self._id
 
@@ -142,7 +148,7 @@ class RawClient:
                 "initialize",
                 {
                     "protocolVersion": "2025-11-25",
-                    "capabilities": {},
+                    "capabilities": self.capabilities,
                     "clientInfo": {"name": self.name, "version": "1"},
                 },
             )["result"]

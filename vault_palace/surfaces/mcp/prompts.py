@@ -81,15 +81,8 @@ def _where(arguments: Arguments) -> str:
     return f", room {render.line(room, 80)}" if room else ""
 
 
-def _brief(palace: Palace, room: str | None) -> str:
-    wake_up = getattr(palace, "wake_up", None)
-    if wake_up is None:
-        return resources.map_text(palace)
-    return str(wake_up(room=room, max_tokens=BRIEF_TOKENS)["brief"])
-
-
 def _wake_up(palace: Palace, arguments: Arguments) -> str:
-    brief = _brief(palace, arguments.get("room"))
+    brief = palace.wake_up(room=arguments.get("room"), max_tokens=BRIEF_TOKENS)["brief"]
     return f"{WAKE_UP.format(where=_where(arguments))}\n{render.fenced(brief, 'briefing')}"
 
 
