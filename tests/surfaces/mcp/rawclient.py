@@ -32,6 +32,8 @@ ENVELOPE = {
 class RawClient:
     """One server process and its two pipes. Use it in a `with`: the process never outlives it."""
 
+    capabilities: dict[str, Any]  # that the client declares
+
     def __init__(
         self,
         vault: Path | str | None,
@@ -44,7 +46,7 @@ class RawClient:
         capabilities: Mapping[str, Any] | None = None,
     ) -> None:
         self._begin(modern, "raw")
-        self.capabilities = dict(capabilities or {})
+        self.capabilities.update(capabilities or {})
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         options = [] if vault is None else ["--vault", str(vault)]
         self.process = subprocess.Popen(
@@ -62,7 +64,7 @@ class RawClient:
     def _begin(self, modern: bool, name: str) -> None:
         self.modern = modern
         self.name = name
-        self.capabilities: dict[str, Any] = {}
+        self.capabilities = {}
         self.lines: list[bytes] = []  # every message that came
         self._id = 0
         self._arrived: queue.Queue[bytes | None] = queue.Queue()

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from mcp.client import ClientRequestContext
 from mcp_types import INVALID_PARAMS, ElicitRequestParams, ElicitResult
 
 from tests.surfaces.mcp.rawclient import SECONDS, RawClient
@@ -19,7 +20,7 @@ from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.surfaces.mcp import asking
 from vault_palace.surfaces.mcp.server import Desk, Door, build
 
-FORMS = {"elicitation": {"form": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 AGREED = {"action": "accept", "content": {"confirm": True}}
 REFUSALS = [
     {"action": "decline"},
@@ -248,7 +249,7 @@ def test_the_end_of_waiting_is_a_refusal(vault_with_notes: Path) -> None:
     desk = Desk(Door(lambda: Palace.open(vault_with_notes, settings=settings)))
     desk.asking = asking.Asking(desk.ask, seconds=0.05)
 
-    async def away(_: object, __: ElicitRequestParams) -> ElicitResult:
+    async def away(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await anyio.sleep(SECONDS)
         return ElicitResult(action="cancel")
 
@@ -270,7 +271,7 @@ def test_the_sdk_s_own_client_is_asked_in_both_eras(vault_with_notes: Path, era:
     desk = Desk(Door(lambda: Palace.open(vault_with_notes, settings=settings)))
     shown: list[str] = []
 
-    async def agrees(_: object, params: ElicitRequestParams) -> ElicitResult:
+    async def agrees(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         shown.append(params.message)
         return ElicitResult(action="accept", content={"confirm": True})
 
