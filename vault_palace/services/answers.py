@@ -175,7 +175,8 @@ class PageAnswer(TypedDict):
     text: str
     rev: str
     truncated: bool
-    headings: list[str]  # where the text was cut: the sections that can be asked for
+    next: NotRequired[str]  # what `section` of a read brings the text behind
+    headings: NotRequired[list[str]]  # where the text was cut: other sections that can be asked for
 
 
 class FadingNote(TypedDict):

@@ -14,7 +14,7 @@ from vault_palace.core.changes import Mark
 from vault_palace.core.errors import NotFound
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Memory
 from vault_palace.index import search as searching
-from vault_palace.services import arguments, finding, mapping, relocate, safety
+from vault_palace.services import arguments, finding, mapping, recall, relocate, safety
 from vault_palace.services.answers import (
     BeforePurge,
     FadingAnswer,
@@ -47,13 +47,15 @@ def page(house: House, path: str, *, max_tokens: int | None = None) -> PageAnswe
     note = finding.one(house, path=path)
     most = PAGE_TOKENS if max_tokens is None else arguments.positive("max_tokens", max_tokens)
     text, truncated = budget.cut(note.shown, most)
-    return PageAnswer(
-        path=note.path,
-        text=text,
-        rev=house.rev(note),
-        truncated=truncated,
-        headings=[entry.name for entry in sections.outline(note.header.body, HEADINGS)] if truncated else [],
-    )
+    rev = house.rev(note)
+    house.shown.keep(note, rev)
+    answer = PageAnswer(path=note.path, text=text, rev=rev, truncated=truncated)
+    if truncated:
+        content = recall.content_of(note)
+        before = len(note.shown) - len(content)  # the properties, which a read shows otherwise
+        answer["next"] = sections.onward("", max(len(text) - before, 0))
+        answer["headings"] = [entry.name for entry in sections.outline(content)[:HEADINGS]]
+    return answer
 
 
 def readable(house: House, path: str) -> str:

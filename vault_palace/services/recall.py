@@ -44,10 +44,9 @@ def read(
     """
     arguments.plain(path=path, id=id, title=title, section=section)
     note = finding.one(house, path=path, id=id, title=title)
-    shown = re.sub(r"\A\r?\n", "", note.header.body) if note.header.present else note.header.body
+    shown = content_of(note)
     warnings: list[str] = []
     if note.text is None:
-        shown = note.shown
         warnings.append("The file is not UTF-8 text; what cannot be read is shown as �.")
     elif note.header.problem is not None:
         warnings.append(
@@ -89,6 +88,13 @@ def read(
     if touch:
         quiet.touch(house, note)
     return answer
+
+
+def content_of(note: Note) -> str:
+    """What a read shows of *note* and counts the characters of: its text without the properties."""
+    if note.text is None:
+        return note.shown
+    return re.sub(r"\A\r?\n", "", note.header.body) if note.header.present else note.header.body
 
 
 def _title(note: Note) -> str:

@@ -48,7 +48,7 @@ def test_ten_thousand_paths_are_cut_at_the_limit_and_counted() -> None:
 
     assert (len(values), total) == (MOST, 10_000)
     assert best(paths, "note 77") == best([path for path in paths if "77" in path or "7" in path], "note 77")
-    assert best(paths, "room 7/note 77")[0][0] == "01_Shallow/room 7/note 7727"
+    assert best(paths, "room 7/note 77")[0][0] == "01_Shallow/room 7/note 7727.md"
 
 
 def complete(

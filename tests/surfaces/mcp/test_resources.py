@@ -179,7 +179,9 @@ def test_mc_05_a_huge_note_is_cut_and_says_how_to_get_the_rest(
     assert budget.tokens(text) <= MOST_TOKENS
     last = text.splitlines()[-1]
     assert last.startswith("<!-- vault-palace: cut here; read_memory path 01_Shallow/ideas/Kafka.md")
-    assert "Part 29" in last or "Part 19" in last
+    assert "Part 19" in last
+    shown = text.rpartition("\n<!-- vault-palace")[0].partition("-->\n")[2]
+    assert f"section 'from {len(shown)}' goes on" in last
 
 
 def test_a_broken_note_is_shown_as_it_is(vault: Path, note: Callable[..., Path], era: str) -> None:
@@ -255,7 +257,7 @@ def test_modern_answers_say_how_long_they_may_be_kept(vault: Path, note: Callabl
     }
 
 
-@pytest.mark.parametrize("words", ["--> <script>", "a -- b", "x" * 500])
+@pytest.mark.parametrize("words", ["--> <script>", "a -- b", "-----", "->"])
 def test_words_of_notes_cannot_end_a_comment_of_ours(words: str) -> None:
     inside = resources.comment(words).strip().removeprefix("<!--").removesuffix("-->")
 

@@ -7,6 +7,7 @@ memory alive. Whoever works with a note reads it with `read_memory`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, unquote
@@ -151,8 +152,9 @@ def contents(palace: Palace, uri: str) -> tuple[str, str]:
     text = marked(page["text"], f"rev {page['rev']}")
     if page["truncated"]:
         headings = "; ".join(render.line(heading, 80) for heading in page["headings"])
-        section = f" with section, one of: {headings}" if headings else ""
-        text += comment(f"cut here; read_memory path {page['path']} gives more{section}")
+        others = f" or one of: {headings}" if headings else ""
+        path = "of this path" if "--" in page["path"] else f"path {render.line(page['path'])}"
+        text += comment(f"cut here; read_memory {path} with section '{page['next']}' goes on{others}")
     return text, page["rev"]
 
 
@@ -196,5 +198,5 @@ def marked(text: str, what: str) -> str:
 
 
 def comment(words: str) -> str:
-    """*words* of ours behind a text, as a comment that its own words cannot end."""
-    return f"\n<!-- vault-palace: {words.replace('--', '- -').replace('>', '›')} -->\n"
+    """*words* of ours behind a text, as a comment that they cannot end themselves."""
+    return f"\n<!-- vault-palace: {re.sub('-(?=-)', '- ', words)} -->\n"
