@@ -155,7 +155,7 @@ COMMANDS = sorted(
 
 def test_the_commands_are_the_documented_ones() -> None:
     expected = (
-        "check forget history init metabolize move purge rate read "
+        "check forget healthcheck history init metabolize move purge rate read "
         "recover reindex resolve restore search serve status undo watch write"
     )
 

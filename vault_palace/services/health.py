@@ -205,7 +205,7 @@ def _wait(running_: Future[object], end: float) -> bool:
 
 
 def _hanging(late: Mapping[str, float]) -> _Faults:
-    if late.get("vitals", 0.0) >= HANGS:
+    if "vitals" in late and late["vitals"] >= HANGS:
         message = f"The disk that holds the vault has not answered for {late['vitals']:.0f} seconds."
         yield _fault("unresponsive", message)
 

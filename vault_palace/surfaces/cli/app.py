@@ -16,18 +16,19 @@ import typer
 
 from vault_palace import __version__
 from vault_palace.core.errors import BudgetExceeded, InvalidArguments
-from vault_palace.surfaces.cli import INTERRUPTED, render
+from vault_palace.surfaces.cli import INTERRUPTED, render, standing
 from vault_palace.surfaces.cli.screen import Screen, put
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
 
 LEFT_FOR_A_PERSON = 1
+AT_ONCE = 0.7  # seconds in which healthcheck tells what it knows
 MOST_INPUT = 64 * 1024 * 1024  # bytes of standard input; an endless one must not fill the memory
 
 EPILOG = (
-    "Exit status: 0 done; 1 done, but something is left for a person (check, recover, resolve, "
-    "undo, forget); "
+    "Exit status: 0 done; 1 done, but something is left for a person (check, healthcheck, recover, "
+    "resolve, undo, forget); "
     "2 wrong arguments; "
     "10 not_found, 11 exists, 12 conflict, 13 busy, 14 path_violation, 15 policy_violation, "
     "16 rate_limited, 17 budget_exceeded, 18 lock_timeout, 19 malformed_note, 20 unsafe_content, "
@@ -106,6 +107,20 @@ def opened(vault: str | None, *, read_only: bool = False) -> Iterator[Palace]:
         yield palace
     finally:
         palace.close()
+
+
+@contextmanager
+def looked_at(vault: str | None) -> Iterator[Palace]:
+    """The palace as it stands: nothing is recovered first, since that may wait for the lock.
+
+    It is let go with the process, for a question that hangs on a disk would keep it from closing.
+    """
+    from vault_palace.services.house import House
+    from vault_palace.services.palace import Palace
+    from vault_palace.surfaces import config
+
+    settings = config.read_settings(vault, surface="cli")
+    yield Palace(House.open(settings.root, settings.for_palace()))
 
 
 @app.callback(invoke_without_command=True)
@@ -548,12 +563,25 @@ def recover(vault: Vault = None, as_json: Json = False) -> int:
 
 @app.command()
 def status(vault: Vault = None, as_json: Json = False) -> int:
-    """Show the palace at a glance: notes by layer, what decays, what rises, index, lock, problems."""
+    """Show the palace at a glance: notes, what decays and rises, index, keeper, servers and their calls."""
     screen = Screen.open(as_json=as_json)
     with opened(vault) as palace:
         answer = palace.status()
-    screen.show(answer, render.status(answer))
+    screen.show(answer, standing.status(answer))
     return 0
+
+
+@app.command()
+def healthcheck(vault: Vault = None, as_json: Json = False) -> int:
+    """Say at once whether the palace works. Ends with 1 when something is really wrong.
+
+    What is odd in notes is no fault: `check` lists it.
+    """
+    screen = Screen.open(as_json=as_json)
+    with looked_at(vault) as palace:
+        answer = palace.health(AT_ONCE)
+    screen.show(answer, standing.health(answer))
+    return LEFT_FOR_A_PERSON if answer["status"] != "ok" else 0
 
 
 @app.command()

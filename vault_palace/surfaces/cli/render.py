@@ -22,7 +22,6 @@ from vault_palace.services.answers import (
     ResolveAnswer,
     RestoreAnswer,
     SearchAnswer,
-    StatusAnswer,
     WriteAnswer,
 )
 from vault_palace.surfaces.cli.screen import Block, Says, Table, in_options
@@ -210,35 +209,6 @@ def recovered(answer: RecoverAnswer) -> list[Block]:
 def left_open(answer: RecoverAnswer) -> int:
     """How many operations only a person can decide."""
     return sum(one["status"] == "open" for one in answer["recovered"])
-
-
-def status(answer: StatusAnswer) -> list[Block]:
-    """The palace at a glance."""
-    layers = tuple((layer, str(count)) for layer, count in answer["layers"].items())
-    facts = (answer["mode"], answer["timezone"], f"vault-palace {answer['version']}")
-    said: list[Block] = [
-        Says(answer["vault"], STRONG),
-        Says(" · ".join(filter(None, facts)), FAINT),
-        Table(("layer", "notes"), (*layers, ("archive", str(answer["archived"])))),
-    ]
-    for rows, title in (
-        (answer["decaying_soon"], "About to decay"),
-        (answer["rising_soon"], "About to rise"),
-    ):
-        if rows:
-            shown = tuple((row["path"], row["to"] or "stays", row["reason"]) for row in rows)
-            said.append(Table(("note", "to", "reason"), shown, title))
-    index = ", ".join(f"{name} {_value(value)}" for name, value in answer["index"].items() if value != "")
-    said.append(Says(f"Index: {index}", FAINT))
-    keeper = answer["watch"]["holder"]
-    said.append(Says(f"Keeper: {keeper}" if keeper else "Keeper: none (vault-palace watch)", FAINT))
-    if answer["lock"]:
-        said.append(Says(f"Write lock: {answer['lock']}", WARN))
-    if answer["open_operations"]:
-        said.append(Says(f"Unfinished operations: {answer['open_operations']} (vault-palace recover)", WARN))
-    if answer["problem_count"]:
-        said.append(Says(f"Problems: {answer['problem_count']} (vault-palace check)", WARN))
-    return said
 
 
 def as_rows(found: Sequence[Problem]) -> list[ProblemAnswer]:

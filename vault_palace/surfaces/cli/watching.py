@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from vault_palace.core.errors import Busy
 from vault_palace.surfaces.cli.render import WARN
 from vault_palace.surfaces.cli.screen import Says, Screen, put
 from vault_palace.surfaces.config import Settings
+from vault_palace.surfaces.mcp.metrics import KEEPER, Metrics
+from vault_palace.surfaces.mcp.publishing import Publisher
 from vault_palace.surfaces.watcher import How, Watch
 
 if TYPE_CHECKING:
@@ -32,14 +35,18 @@ def watch(palace: Palace, settings: Settings, screen: Screen, *, poll: bool) -> 
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     how: How = "poll" if poll else "auto" if settings.watch == "off" else settings.watch
     say = _sayer(screen)
-    watcher = Watch(palace.house, how=how, tell=say, patience=0.0)
+    metrics = Metrics(())
+    watcher = Watch(palace.house, how=how, tell=say, patience=0.0, record=partial(metrics.record, KEEPER))
+    publisher = Publisher(palace.house, metrics, transport="watch", read_only=palace.house.read_only())
     with _until_told() as told:
         say(f"Watching {palace.house.vault.root}; Ctrl-C ends it.", False)
         watcher.start()
+        publisher.start()
         try:
             while not told.wait(1.0 if sys.platform == "win32" else LONGEST_WAIT):
                 pass
         finally:
+            publisher.stop()
             watcher.stop()
     say("Ended.", False)
 
