@@ -149,14 +149,16 @@ def test_ctrl_c_ends_with_130_and_one_line(palace: StandIn, capsys: pytest.Captu
 
 
 COMMANDS = sorted(
-    info.callback.__name__ for info in commands.app.registered_commands if info.callback is not None
+    info.callback.__name__.replace("_", "-")
+    for info in commands.app.registered_commands
+    if info.callback is not None
 )
 
 
 def test_the_commands_are_the_documented_ones() -> None:
     expected = (
-        "check forget healthcheck history init metabolize move purge rate read "
-        "recover reindex resolve restore search serve status undo watch write"
+        "check connect forget healthcheck history init metabolize move purge rate read "
+        "recover reindex resolve restore search serve status token undo wake-up watch write"
     )
 
     assert sorted(expected.split()) == COMMANDS
@@ -399,6 +401,7 @@ VERBS = [command for command in COMMANDS if command != "serve"]
 def test_no_verb_but_serve_imports_the_server(command: str, tmp_path: Path) -> None:
     words = {"move": ["a", "shallow"], "write": ["x"], "search": ["x"], "purge": ["x"], "restore": ["x"]}
     words.update({verb: ["x"] for verb in ("resolve", "history", "undo", "forget")})
+    words["connect"] = ["cursor"]
     line = [command, *words.get(command, []), "--vault", str(tmp_path / "vault")]
     program = (
         "import sys\n"
