@@ -9,11 +9,15 @@ from pathlib import Path
 
 import anyio
 import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
 from tests.surfaces.mcp.rawclient import SECONDS, RawClient
 from tests.surfaces.mcp.realvault import fading
+from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.surfaces.mcp.resources import Place
+from vault_palace.surfaces.mcp.server import Desk, Door, build
 from vault_palace.surfaces.mcp.subscriptions import Subscriber
 
 UPDATED = "notifications/resources/updated"
@@ -275,6 +279,32 @@ def test_nobody_watches_the_vault_and_changes_are_told_all_the_same(
         edit(vault / "01_Shallow/ideas/Kafka.md", "More.\n")
 
         assert until(client, KAFKA) == [KAFKA]
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+def test_a_client_that_left_leaves_nothing_behind(vault: Path, note: Callable[..., Path], era: str) -> None:
+    note("01_Shallow/ideas/Kafka.md", "Kafka.\n")
+    settings = PalaceSettings(cache_dir=vault.parent / "cache", state_dir=vault.parent / "state")
+    desk = Desk(Door(lambda: Palace.open(vault, settings=settings)))
+    held: list[int] = []
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(build(desk), mode=era) as client:
+                if era == "legacy":
+                    with pytest.warns(MCPDeprecationWarning):
+                        await client.subscribe_resource(KAFKA)
+                    held.append(len(desk.hub._subscribers))
+                else:
+                    async with client.listen(resource_subscriptions=[KAFKA]):
+                        held.append(len(desk.hub._subscribers))
+            held.append(len(desk.hub._subscribers))
+
+    anyio.run(main)
+
+    assert held == [1, 0]
+    assert desk.hub._seen == {}
+    assert desk.hub._of_connection == {}
 
 
 # -- one subscriber -----------------------------------------------------------------------------------------
