@@ -85,6 +85,8 @@ def test_an_agent_works_with_its_memory(vault: Path, mode: str) -> None:
 def test_every_answer_of_the_real_palace_fits_its_declared_schema(vault: Path, modern: bool) -> None:
     (vault / "01_Shallow/old.md").write_text(OLD)
     calls: list[tuple[str, dict[str, Any]]] = [
+        ("wake_up", {}),
+        ("wake_up", {"room": "shallow", "max_tokens": "200"}),
         ("write_memory", {"content": "About zebras. See [[old]].", "title": "Zebra", "density": 0.3}),
         ("write_memory", {"content": "More.", "path": "Zebra", "mode": "append"}),
         ("read_memory", {"title": "Zebra"}),
