@@ -220,3 +220,16 @@ def test_health_over_http_is_503_while_something_is_wrong(kept: Path) -> None:
         assert command(kept, "recover")[0] == 0
 
         until(lambda: server.get("/health")[0] == 200, "it is gone")
+
+
+def test_requests_over_http_are_counted_with_their_status(kept: Path) -> None:
+    def counted() -> dict[str, Any]:
+        _, said = command(kept, "status")
+        return dict(said["servers"][0]["calls"].get("http", {})) if said["servers"] else {}
+
+    with HttpServer(kept) as server:
+        server.ready()
+        assert server.get("/mcp")[0] == 401
+
+        until(lambda: "401" in counted().get("errors_by_code", {}), "the refusal is counted")
+        assert counted()["success"] > 0

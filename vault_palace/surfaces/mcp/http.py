@@ -30,6 +30,7 @@ from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import server
 from vault_palace.surfaces.mcp.address import Address, Names
 from vault_palace.surfaces.mcp.gate import MOST_BODY, PATH, Gate
+from vault_palace.surfaces.mcp.metrics import Counted
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +237,7 @@ async def _serve(
         running=running,
     )
     config = uvicorn.Config(
-        gate,
+        Counted(gate, desk.metrics),
         http=Connection,
         ws="none",
         loop="none",

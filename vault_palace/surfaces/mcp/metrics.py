@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import NotRequired, TypedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from vault_palace.surfaces.mcp.followup import Followed, Followup
 
@@ -23,6 +23,11 @@ UNKNOWN = "unknown_tool"  # calls of tools that there are not
 REQUESTS = ("resources/read", "prompts/get", "completion/complete")
 OTHER = "other"  # whatever else is counted: no caller makes new rows
 ROWS = (KEEPER, HTTP, UNKNOWN, *REQUESTS)
+
+_Message: TypeAlias = MutableMapping[str, Any]
+_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
+_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
+_App: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 class ToolMetrics(TypedDict):
@@ -103,3 +108,37 @@ def _percentile(ordered: list[float], percent: int) -> float:
     """The nearest-rank percentile in milliseconds."""
     rank = -(-len(ordered) * percent // 100)
     return round(ordered[max(rank, 1) - 1] * 1000, 3)
+
+
+class Counted:
+    """An ASGI app with each HTTP request counted: its time until the answer begins, its status as the error.
+
+    Streams go on for as long as a client listens; that is no duration of ours.
+    """
+
+    def __init__(self, app: _App, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        answered = False
+
+        async def told(message: _Message) -> None:
+            nonlocal answered
+            if message["type"] == "http.response.start" and not answered:
+                answered = True
+                status = message["status"]
+                self._metrics.record(
+                    HTTP, time.perf_counter() - started, str(status) if status >= 400 else ""
+                )
+            await send(message)
+
+        try:
+            await self._app(scope, receive, told)
+        finally:
+            if not answered:
+                self._metrics.record(HTTP, time.perf_counter() - started, "unanswered")
