@@ -17,7 +17,7 @@ from string import ascii_lowercase
 
 WORD = re.compile(r"\b[pacr]x[a-z]{7}\b")
 MARK = re.compile(r"\bK\d+K\b")
-LINK = re.compile(r"\[\[([^\]|]*)\|(L\d+L)\]\]")
+LINK = re.compile(r"\[\[([^\[\]|\n]*)\|(L\d+L)\]\]")
 
 MOST_UNSAVED = 2.0  # seconds of typing that Obsidian keeps to itself
 
