@@ -104,6 +104,9 @@ class Wire:
             group.start_soon(self._write_all, from_server)
             reader.start()
             yield reads, writes
+            # The server has ended. A client that reads nothing and holds its end open must not keep it.
+            stuck = asyncio.get_running_loop().call_later(FAREWELL_SECONDS, os._exit, 0)
+        stuck.cancel()
 
     async def wait_idle(self, seconds: float) -> None:
         """Until every request has its answer on its way, but not longer than *seconds*."""
