@@ -1,7 +1,8 @@
 """Cases MC of the collection, on the real server process and a real vault.
 
 MC-10 and MC-16 are not here: bursts of calls belong to the stateful tests, and no tool replaces a section.
-What only the line itself decides (noise, broken lines, signals) is in tests/surfaces/mcp/test_stdio.py.
+What only the line itself decides (noise, broken lines, signals) is in tests/surfaces/mcp/test_stdio.py and,
+for the same over HTTP, in test_http.py beside it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.surfaces.mcp.rawclient import RawClient
+from tests.surfaces.mcp.rawhttp import HttpClient
 from vault_palace.core import budget
 
 WriteNote = Callable[..., Path]
@@ -69,10 +72,31 @@ def unfinished(root: Path) -> list[str]:
     ]
 
 
+# A conversation over each transport; over HTTP in the era that the name says.
+Connect = Callable[..., RawClient]
+TRANSPORTS: dict[str, Connect] = {
+    "stdio": RawClient,
+    "http": HttpClient,
+    "http-modern": partial(HttpClient, modern=True),
+}
+
+
+@pytest.fixture(params=["stdio", "http"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    """Begin a conversation over one of the transports."""
+    return TRANSPORTS[request.param]
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def connect_once(request: pytest.FixtureRequest) -> Connect:
+    """The same for a conversation that many tests share."""
+    return TRANSPORTS[request.param]
+
+
 @pytest.fixture
-def client(vault: Path) -> Iterator[RawClient]:
+def client(vault: Path, connect: Connect) -> Iterator[RawClient]:
     """A conversation over an empty palace."""
-    with RawClient(vault) as raw:
+    with connect(vault) as raw:
         raw.open()
         yield raw
 
@@ -131,10 +155,10 @@ def test_mc_01_no_vault_at_all_ends_the_server_with_the_next_step(tmp_path: Path
     ],
     ids=["C", "gbk"],
 )
-def test_mc_02_text_is_utf_8_whatever_the_locale(vault: Path, env: dict[str, str]) -> None:
+def test_mc_02_text_is_utf_8_whatever_the_locale(vault: Path, connect: Connect, env: dict[str, str]) -> None:
     body = "→ ✓ 漢字 🧭 \u00a0"
 
-    with RawClient(vault, env=env) as client:
+    with connect(vault, env=env) as client:
         client.open()
         saved = client.good("write_memory", title="тест", content=body)
         read = client.good("read_memory", path=saved["saved_path"])
@@ -193,7 +217,7 @@ NOTES = 400  # the collection says 3,000; an answer shows at most 100 of them, a
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
+def crowded(tmp_path_factory: pytest.TempPathFactory, connect_once: Connect) -> Iterator[RawClient]:
     """A vault where every note holds the word *meeting*, one a megabyte of it, and all link to one."""
     root = tmp_path_factory.mktemp("crowded")
     shallow = root / "01_Shallow"
@@ -206,7 +230,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
     (shallow / "Giant.md").write_text(memory(NOTES + 1, body=giant), encoding="utf-8")
     state = tmp_path_factory.mktemp("state")
     env = {"VAULT_PALACE_CACHE_DIR": str(state / "cache"), "VAULT_PALACE_STATE_DIR": str(state / "state")}
-    with RawClient(root, env=env) as client:
+    with connect_once(root, env=env) as client:
         client.open()
         yield client
 
@@ -329,7 +353,10 @@ def test_mc_07_a_malformed_write_names_the_argument_and_writes_nothing(
 # MC-08 ----------------------------------------------------------------------------------------------------
 
 
-def test_mc_08_cancelled_runs_leave_every_note_whole_and_once(vault: Path, note: WriteNote) -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_mc_08_cancelled_runs_leave_every_note_whole_and_once(
+    vault: Path, note: WriteNote, transport: str
+) -> None:
     count, chance = 60, random.Random(8)
     for number in range(count):
         path = note(
@@ -337,7 +364,7 @@ def test_mc_08_cancelled_runs_leave_every_note_whole_and_once(vault: Path, note:
         )
         os.utime(path, (LONG_AGO, LONG_AGO))  # nobody is writing it now
 
-    with RawClient(vault) as client:
+    with TRANSPORTS[transport](vault) as client:
         client.open()
         client.good("healthcheck")
         for _ in range(15):
@@ -400,7 +427,9 @@ ESCAPES = [
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClient, Path]]:
+def guarded(
+    tmp_path_factory: pytest.TempPathFactory, connect_once: Connect
+) -> Iterator[tuple[RawClient, Path]]:
     """A vault beside a folder with a secret, and its server."""
     outside = tmp_path_factory.mktemp("outside")
     root = outside / "vault"
@@ -410,7 +439,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClien
     (outside / "vault-private/secret.md").write_text("the secret word is swordfish\n")
     state = tmp_path_factory.mktemp("state")
     env = {"VAULT_PALACE_CACHE_DIR": str(state / "cache"), "VAULT_PALACE_STATE_DIR": str(state / "state")}
-    with RawClient(root, env=env) as client:
+    with connect_once(root, env=env) as client:
         client.open()
         client.good("healthcheck")
         yield client, outside
@@ -472,7 +501,9 @@ def test_mc_11_a_harmless_dot_in_a_path_works(guarded: tuple[RawClient, Path]) -
 
 
 @pytest.mark.parametrize("way", ["option", "variable", "slash", "link"])
-def test_mc_13_a_vault_with_an_unusual_path_works_in_every_way(tmp_path: Path, way: str) -> None:
+def test_mc_13_a_vault_with_an_unusual_path_works_in_every_way(
+    tmp_path: Path, connect: Connect, way: str
+) -> None:
     root = tmp_path / "My Vault (2) & [äöü] #1 %20"
     (root / "01_Shallow").mkdir(parents=True)
     link = tmp_path / "link"
@@ -480,7 +511,7 @@ def test_mc_13_a_vault_with_an_unusual_path_works_in_every_way(tmp_path: Path, w
     vault = {"option": root, "variable": None, "slash": f"{root}/", "link": link}[way]
     env = {"VAULT_PALACE_VAULT": str(root)} if way == "variable" else {}
 
-    with RawClient(vault, env=env) as client:
+    with connect(vault, env=env) as client:
         client.open()
         client.good("write_memory", title="Target", content="the words to find")
         client.good("write_memory", title="Source", content="see [[Target]]", path="ideas/Source")
@@ -660,7 +691,9 @@ def test_mc_20_a_failure_has_the_flag_a_stable_code_and_no_effect(
 
 
 @pytest.fixture(scope="module")
-def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClient, Path]]:
+def failing(
+    tmp_path_factory: pytest.TempPathFactory, connect_once: Connect
+) -> Iterator[tuple[RawClient, Path]]:
     """A vault with two sound notes and a broken one."""
     root = tmp_path_factory.mktemp("failing")
     shallow = root / "01_Shallow"
@@ -670,7 +703,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClien
     (shallow / "broken.md").write_text("---\ntags: [a\n---\ntext\n")
     state = tmp_path_factory.mktemp("state")
     env = {"VAULT_PALACE_CACHE_DIR": str(state / "cache"), "VAULT_PALACE_STATE_DIR": str(state / "state")}
-    with RawClient(root, env=env) as client:
+    with connect_once(root, env=env) as client:
         client.open()
         client.good("healthcheck")
         yield client, root
@@ -708,7 +741,9 @@ def test_mc_20_a_vault_that_is_read_only_can_be_read(read_only: tuple[RawClient,
 
 
 @pytest.fixture(scope="module")
-def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawClient, Path]]:
+def read_only(
+    tmp_path_factory: pytest.TempPathFactory, connect_once: Connect
+) -> Iterator[tuple[RawClient, Path]]:
     root = tmp_path_factory.mktemp("readonly")
     (root / "01_Shallow").mkdir()
     (root / "_System").mkdir()
@@ -716,7 +751,7 @@ def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RawCli
     (root / "01_Shallow/a.md").write_text(memory(1), encoding="utf-8")
     state = tmp_path_factory.mktemp("state")
     env = {"VAULT_PALACE_CACHE_DIR": str(state / "cache"), "VAULT_PALACE_STATE_DIR": str(state / "state")}
-    with RawClient(root, env=env) as client:
+    with connect_once(root, env=env) as client:
         client.open()
         yield client, root
 

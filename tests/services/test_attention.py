@@ -490,3 +490,26 @@ def test_the_keeper_counts_what_is_opened_while_it_looks_and_before_it_came(
     assert properties(vault, first)["last_touched"][:10] == "2031-03-02"
     assert properties(vault, second)["last_touched"][:10] == "2031-03-03"
     assert [properties(vault, path)["streak"] for path in (first, second)] == [1, 1]
+
+
+def test_a_use_that_one_thread_is_writing_is_left_to_it(
+    vault: Path, note: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = note("01_Shallow/a.md", "text\n")
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    written: list[str] = []
+    real = quiet._write_touch
+
+    def counted(house: Any, path: str, *rest: Any) -> bool:
+        written.append(path)
+        if len(written) == 1:
+            quiet.flush_touches(house)  # what another thread would do meanwhile
+        return bool(real(house, path, *rest))
+
+    monkeypatch.setattr(quiet, "_write_touch", counted)
+    with Palace.open(vault) as palace:
+        palace.read(path="01_Shallow/a.md")
+
+        assert written == ["01_Shallow/a.md"]
+        assert palace.house.touches == {}
+        assert palace.house.touching == set()

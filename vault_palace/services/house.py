@@ -90,6 +90,7 @@ class House:
         self._applied = policies.Applied(vault)
         self._destructive: deque[datetime] = deque()
         self.touches: dict[str, datetime] = {}
+        self.touching: set[str] = set()  # those that a thread is writing now
         self.recovered: tuple[Recovered, ...] = ()  # unfinished ones ended by the way, until told
         self.outside: dict[str, int] = {}
         self.quarrels: dict[str, Problem] = {}  # notes that another program and the keeper kept changing

@@ -105,22 +105,32 @@ def touch(house: House, note: Note, at: datetime | None = None) -> None:
 
 
 def flush_touches(house: House, patience: float = TOUCH_SECONDS) -> None:
-    """Write the uses that wait. What cannot be written now goes on waiting."""
+    """Write the uses that wait. What cannot be written now goes on waiting.
+
+    What another thread is at is left to it: of many agents that read at once, each would do the work of all.
+    """
     with house.guard:
-        waiting = list(house.touches.items())
-    for path, at in waiting:
-        try:
-            done = _write_touch(house, path, at, patience)
-        except LockTimeout:
-            return
-        except (Busy, Conflict):
-            done = False
-        except VaultError:
-            done = True  # gone, malformed or not writable: a use is not worth an error
-        if done:
+        waiting = {path: at for path, at in house.touches.items() if path not in house.touching}
+        ours = set(waiting)
+        house.touching |= ours
+    try:
+        for path, at in waiting.items():
+            try:
+                done = _write_touch(house, path, at, patience)
+            except LockTimeout:
+                return
+            except (Busy, Conflict):
+                done = False
+            except VaultError:
+                done = True  # gone, malformed or not writable: a use is not worth an error
             with house.guard:
-                if house.touches.get(path) == at:
+                ours.discard(path)
+                house.touching.discard(path)
+                if done and house.touches.get(path) == at:
                     del house.touches[path]
+    finally:
+        with house.guard:
+            house.touching -= ours
 
 
 def _write_touch(house: House, path: str, at: datetime, patience: float) -> bool:

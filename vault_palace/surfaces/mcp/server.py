@@ -183,6 +183,11 @@ class Desk:
         """The tools that are offered, in their fixed order."""
         return ListToolsResult(tools=[_listed(tool) for tool in self.tools.values()])
 
+    def input_schema(self, name: str) -> dict[str, object] | None:
+        """The form of a tool's arguments, by which the SDK checks what a client repeats in its headers."""
+        tool = self.tools.get(name)
+        return None if tool is None else strict.schema_of(tool.text.arguments)
+
     async def call_tool(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
@@ -383,6 +388,8 @@ def build(desk: Desk) -> Server[None]:
         lifespan=lifespan,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
+        # Else the SDK lists all tools, over HTTP and in the modern era, for each call of one.
+        get_tool_input_schema=desk.input_schema,
         on_list_resources=resources.list,
         on_list_resource_templates=resources.list_templates,
         on_read_resource=resources.read,
