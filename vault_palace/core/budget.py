@@ -38,7 +38,7 @@ _FURTHER_LETTER = 0.24
 # character that is never part of one costs its bytes.
 _BLOCKS = (
     (0x0080, 1.0),  # Latin-1 signs
-    (0x0300, 1.0),  # combining marks
+    (0x0300, 1.7),  # combining marks
     (0x0370, 0.44),  # Greek
     (0x0400, 0.36),  # Cyrillic
     (0x0530, 0.75),  # Armenian

@@ -66,11 +66,12 @@ class Match(TypedDict):
     path: str
     snippet: str
     id: str
-    title: str
-    layer: str
-    density: float | None
-    age_days: int | None
-    decays_on: str | None
+    # An agent is not told again what the path says, nor that there is nothing to tell.
+    title: NotRequired[str]
+    layer: NotRequired[str]
+    density: NotRequired[float | None]
+    age_days: NotRequired[int | None]
+    decays_on: NotRequired[str | None]
     why: str
     superseded_by: NotRequired[str]  # the path of what holds now instead; absent for a current note
 

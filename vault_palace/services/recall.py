@@ -19,9 +19,10 @@ from vault_palace.services.house import House, Note
 MOST_TOKENS = 20_000
 READ_TOKENS = 6_000  # what a read answers when the caller names no budget
 SEARCH_TOKENS = 2_000
-OUTLINE_SHARE = 3  # the headings of a note that is cut take no more than this part of the budget
+OUTLINE_SHARE = 10  # the headings of a note that is cut take no more than this part of the budget
 BACKLINKS_SHOWN = 50
-SNIPPET = 160
+SNIPPET, SHORT_SNIPPET = 160, 88  # characters; of many hits the shorter, so that a page of ten stays cheap
+MANY_HITS = 5
 LIMIT_MAX = 100
 LONGEST_TITLE = 300
 
@@ -201,7 +202,7 @@ def search(
         note = f"The index is behind, newer notes may be missing: {behind} {note}".strip()
     left = SEARCH_TOKENS if max_tokens is None else arguments.positive("max_tokens", max_tokens)
     for number, hit in enumerate(hits.hits):
-        match = _match(house, hits.terms, hit)
+        match = _match(house, hits.terms, hit, SNIPPET if len(hits.hits) <= MANY_HITS else SHORT_SNIPPET)
         if match is None:
             continue  # gone since the last comparison; the next one forgets it
         left -= budget.tokens(" ".join(str(value) for value in match.values()))
@@ -216,7 +217,7 @@ def search(
     )
 
 
-def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> Match | None:
+def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit, width: int) -> Match | None:
     try:
         note = house.look(hit.path)
     except VaultError:
@@ -225,7 +226,7 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit) -> M
     memory = note.memory
     match = Match(
         path=note.path,
-        snippet=texts.excerpt(body, terms, SNIPPET),
+        snippet=texts.excerpt(body, terms, width),
         id=note.id,
         title=_title(note),
         layer=note.layer.value if note.layer and note.kind == "memory" else "",

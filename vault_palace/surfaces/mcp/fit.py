@@ -90,8 +90,10 @@ def _next(shape: Shape, structured: Structured, most: int) -> str:
     held = [key for key in shape.cuts if structured.get(key)]
     for key in held:
         value = structured[key]
-        gives_way = isinstance(value, list) or (isinstance(value, str) and key == shape.cuts[-1])
-        if gives_way or cost(compact(value)) > most // 4:
+        # A text that can be read on in another call gives way before the small things around it.
+        goes_on = shape.shortened is not None and bool(structured.get(shape.cuts[-1]))
+        gives_way = key == shape.cuts[-1] or not (goes_on or isinstance(value, dict))
+        if gives_way or cost(compact(value)) > most // (4 if isinstance(value, dict) else 8):
             return key
     return held[0] if held else ""
 

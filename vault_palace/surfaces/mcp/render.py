@@ -122,9 +122,10 @@ def read(answer: Answer) -> str:
 def _hits(matches: Iterable[Answer]) -> list[str]:
     rows: list[str] = []
     for number, hit in enumerate(matches, 1):
-        facts = [hit["layer"] or "archived", _of("density", hit["density"]), _age(hit["age_days"])]
-        if hit["decays_on"]:
-            facts.append(f"fades {hit['decays_on']}")
+        facts = ["archived" if hit["path"].startswith("_Archive/") else ""]
+        facts += [_of("density", hit.get("density")), _age(hit.get("age_days"))]
+        if day := hit.get("decays_on"):
+            facts.append(f"fades {day}")
         if by := hit.get("superseded_by"):
             facts.insert(0, f"superseded by {line(by)}")
         if hit["why"]:
@@ -132,7 +133,8 @@ def _hits(matches: Iterable[Answer]) -> list[str]:
         identity = f" {hit['id']}" if hit["id"] else ""
         rows.append(f"{number}. {line(hit['path'])}{identity} ({', '.join(fact for fact in facts if fact)})")
         name = hit["path"].rpartition("/")[2].removesuffix(".md")
-        titled = "" if hit["title"].casefold() == name.casefold() else f"{line(hit['title'])}: "
+        title = hit.get("title", name)
+        titled = "" if title.casefold() == name.casefold() else f"{line(title)}: "
         if titled or hit["snippet"].strip():
             rows.append(f"   | {titled}{line(hit['snippet'])}")
     return rows

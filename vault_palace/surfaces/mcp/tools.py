@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vault_palace.core.errors import InvalidArguments
+from vault_palace.core.model import Layer
 from vault_palace.services import answers
 from vault_palace.surfaces.mcp import fit, render, schemas
 from vault_palace.surfaces.mcp.metrics import Metrics, ToolMetrics
@@ -24,6 +25,8 @@ Arguments = dict[str, Any]
 # A page of hits costs more as JSON than the values that the palace counts: it is asked for fewer at first,
 # and again with fewer still when that was too much, so that the cursor fits what is shown.
 VALUES_SHARE = 0.6
+# The estimate may be a quarter too low for random letters and rare signs: so no answer is over MOST_TOKENS.
+SURE_TOKENS = MOST_TOKENS * 78 // 100
 ASKED_AGAIN = 3
 AT_ONCE = 0.7  # seconds in which healthcheck tells what it knows
 
@@ -61,7 +64,7 @@ class Tool:
 def answer(tool: Tool, call: Call) -> fit.Answered:
     """Do what *call* asks and give the answer within its budget, saying what was left out."""
     most = int(call.arguments.get("max_tokens", tool.budget))
-    return fit.within(tool.shape, render.plain(tool.run(call)), min(most, MOST_TOKENS))
+    return fit.within(tool.shape, render.plain(tool.run(call)), min(most, SURE_TOKENS))
 
 
 def revs_told(tool: Tool, structured: Mapping[str, Any]) -> dict[str, str]:
@@ -127,13 +130,28 @@ def _search(call: Call) -> Mapping[str, Any]:
 
 
 def _paged(ask: Callable[..., Mapping[str, Any]], given: Arguments) -> Mapping[str, Any]:
+    """A page of hits, each without what its path says already."""
+    page = _page(ask, given)
+    return {**page, "matches": [_brief(match) for match in page["matches"]]}
+
+
+def _brief(match: Mapping[str, Any]) -> dict[str, Any]:
+    folder, _, name = match["path"].rpartition("/")
+    said = {"title": name.removesuffix(".md"), "layer": _LAYERS.get(folder.partition("/")[0])}
+    return {key: value for key, value in match.items() if value is not None and value != said.get(key)}
+
+
+_LAYERS = {layer.folder: layer.value for layer in Layer}
+
+
+def _page(ask: Callable[..., Mapping[str, Any]], given: Arguments) -> Mapping[str, Any]:
     if "max_tokens" not in given:
         return ask(**given)
     most = given["max_tokens"]
     values = int(most * VALUES_SHARE)
     for _ in range(ASKED_AGAIN):
         page = ask(**(given | {"max_tokens": values}))
-        cost = fit.cost(fit.compact(render.plain(page)))
+        cost = fit.cost(fit.compact(render.plain({**page, "matches": [*map(_brief, page["matches"])]})))
         if cost <= most or len(page["matches"]) <= 1:
             break
         values = max(1, int(values * most / cost * 0.9))
