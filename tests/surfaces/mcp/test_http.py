@@ -426,3 +426,20 @@ def test_a_request_of_the_modern_era_needs_no_session(running: HttpServer) -> No
     assert b"mcp-session-id" not in answer.lower().partition(b"\r\n\r\n")[0]
     body: dict[str, Any] = json.loads(answer.partition(b"\r\n\r\n")[2])
     assert body["result"]["tools"]
+
+
+def test_a_server_on_standard_input_loads_nothing_of_this() -> None:
+    """What HTTP needs is not paid for at the start of every other server."""
+    names = [f"vault_palace.surfaces.mcp.{name}" for name in ("http", "gate", "address")]
+    ask = f"import sys, vault_palace.surfaces.mcp.server; print(sorted({{*{names!r}}} & set(sys.modules)))"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", ask],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=True,
+    )
+
+    assert ended.stdout.strip() == "[]"
