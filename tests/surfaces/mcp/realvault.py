@@ -9,7 +9,9 @@ import anyio
 from mcp import Client
 
 from vault_palace.services.palace import Palace, PalaceSettings
-from vault_palace.surfaces.mcp.server import Desk, Door, build
+from vault_palace.surfaces.mcp.desk import Desk
+from vault_palace.surfaces.mcp.door import Door
+from vault_palace.surfaces.mcp.server import build
 
 SECONDS = 60.0
 

@@ -18,7 +18,9 @@ from tests.surfaces.mcp.rawclient import SECONDS, RawClient
 from tests.surfaces.mcp.realvault import fading
 from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.surfaces.mcp import asking
-from vault_palace.surfaces.mcp.server import Desk, Door, build
+from vault_palace.surfaces.mcp.desk import Desk
+from vault_palace.surfaces.mcp.door import Door
+from vault_palace.surfaces.mcp.server import build
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 AGREED = {"action": "accept", "content": {"confirm": True}}

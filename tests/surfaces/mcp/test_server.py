@@ -17,7 +17,9 @@ from tests.surfaces.mcp.test_tools import CALLS
 from vault_palace import __version__
 from vault_palace.core import errors
 from vault_palace.services.caller import CALLER, Caller
-from vault_palace.surfaces.mcp.server import Desk, Door, build
+from vault_palace.surfaces.mcp.desk import Desk
+from vault_palace.surfaces.mcp.door import Door
+from vault_palace.surfaces.mcp.server import build
 from vault_palace.surfaces.mcp.texts import PRESETS, TOOLS
 
 SECONDS = 60.0

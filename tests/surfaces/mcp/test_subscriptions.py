@@ -16,8 +16,10 @@ from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from tests.surfaces.mcp.rawclient import SECONDS, RawClient
 from tests.surfaces.mcp.realvault import fading
 from vault_palace.services.palace import Palace, PalaceSettings
+from vault_palace.surfaces.mcp.desk import Desk
+from vault_palace.surfaces.mcp.door import Door
 from vault_palace.surfaces.mcp.resources import Place
-from vault_palace.surfaces.mcp.server import Desk, Door, build
+from vault_palace.surfaces.mcp.server import build
 from vault_palace.surfaces.mcp.subscriptions import Subscriber
 
 UPDATED = "notifications/resources/updated"

@@ -14,8 +14,8 @@ from tests.surfaces.mcp.fakepalace import FakePalace, match
 from vault_palace.core import budget
 from vault_palace.core.errors import Conflict, InvalidArguments
 from vault_palace.surfaces.mcp import fit, tools
+from vault_palace.surfaces.mcp.desk import failure
 from vault_palace.surfaces.mcp.metrics import Metrics
-from vault_palace.surfaces.mcp.server import failure
 from vault_palace.surfaces.mcp.texts import TOOLS
 
 CATALOGUE = tools.catalogue()

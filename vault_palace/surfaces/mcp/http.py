@@ -29,6 +29,7 @@ from vault_palace.services import bearer
 from vault_palace.surfaces.config import Settings, run_in_utf8
 from vault_palace.surfaces.mcp import server
 from vault_palace.surfaces.mcp.address import Address, Names
+from vault_palace.surfaces.mcp.door import Door
 from vault_palace.surfaces.mcp.gate import MOST_BODY, PATH, Gate
 from vault_palace.surfaces.mcp.metrics import Counted
 
@@ -112,7 +113,7 @@ class Uvicorn(uvicorn.Server):
 class Health:
     """Whether the vault is open and nothing is really wrong; looked at at most every other second."""
 
-    def __init__(self, door: server.Door) -> None:
+    def __init__(self, door: Door) -> None:
         self._door = door
         self._at = 0.0
         self._ok = False
