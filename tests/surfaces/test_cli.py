@@ -28,7 +28,7 @@ from vault_palace.surfaces.cli import main, render, screen
 KINDS = sorted(
     {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, VaultError)}
     - {VaultError},
-    key=lambda kind: kind.exit_status,
+    key=lambda kind: (kind.exit_status, kind.__name__),
 )
 
 
