@@ -57,8 +57,11 @@ def main() -> int:
         results = Path(folder) / "results.xml"
         env = {**os.environ, "COVERAGE_FILE": str(Path(folder) / "coverage"), "NODE_PATH": node_modules()}
         env["PYTHONHASHSEED"] = "0"  # with it one seed of the co-editing torture is one course of events
-        # Workers that take over each other's tests: the kill tests are few and long.
-        workers = ["-n", "auto", "--dist", "worksteal", f"--cov={PACKAGE}", "--cov-report="]
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles all anew
+        # Workers that take over each other's tests: the kill tests are few and long. More of them than
+        # processors: half of the time they wait for a process that a test started, or for the disk.
+        count = (os.cpu_count() or 1) + 2
+        workers = ["-n", str(count), "--dist", "worksteal", f"--cov={PACKAGE}", "--cov-report="]
         tests = [python, "-m", "pytest", "-q", *workers, f"--junitxml={results}"]
         for name, command in (
             ("lint", [python, "-m", "ruff", "check", "."]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,10 +23,36 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+ROOM = 2 << 30  # bytes that must be free where the tests' vaults are made in memory
+
+
+def pytest_configure() -> None:
+    """Make the tests' vaults in memory where there is room: each write is flushed, and a disk takes its time.
+
+    `PYTEST_DEBUG_TEMPROOT=/tmp` puts them on the disk all the same.
+    """
+    shared = Path("/dev/shm")
+    if "PYTEST_DEBUG_TEMPROOT" in os.environ or sys.platform != "linux" or not os.access(shared, os.W_OK):
+        return
+    if shutil.disk_usage(shared).free >= ROOM:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.tempdir = str(shared)
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet; pytest's own way looks at all former ones to make the next."""
+    base = tmp_path_factory.mktemp("homes", numbered=False)
+    return (base / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Home, cache and state folders of their own, and no vault named by the environment."""
-    home = tmp_path_factory.mktemp("home")
+def _isolated(_homes: Iterator[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Home, cache and state folders of their own, and no vault named by the environment.
+
+    `tmp_path` comes first, so that it is taken away with the system's own functions back in place.
+    """
+    home = next(_homes)
+    home.mkdir()
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(home))
     for name in ("CACHE", "STATE", "CONFIG"):

@@ -88,7 +88,7 @@ def test_rc_03_a_folder_without_permission_leaves_one_whole_copy(vault: Path, cl
     pen({NOTE: b"text\n"})(vault)
     move = operation(Step(kind="move", path=NOTE, to="02_Sediment/n.md", before=b"text\n", after=b"risen\n"))
     for above in (vault, *vault.parents):
-        if str(above).startswith("/tmp/"):
+        if "pytest-of-" in str(above):
             above.chmod(0o755)
     for folder, _, names in os.walk(vault):
         for place in (folder, *(os.path.join(folder, name) for name in names)):

@@ -16,7 +16,7 @@ import pytest
 from tests.services.conftest import Clock, OpenPalace
 from tests.services.keeping import Person, settle
 from tests.services.test_cases_rc import leads_to, notes, opened
-from tests.storage.palace import as_person
+from tests.storage.palace import as_person, let_in
 from vault_palace.core.changes import Mark
 from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
@@ -318,9 +318,7 @@ def hub(tmp_path: Path) -> Path:
     text = (root / BROKEN).read_text(encoding="utf-8")
     (root / BROKEN).write_text(BAD_HEADER + text.split("---\n", 2)[2], encoding="utf-8")
     (root / SHUT).chmod(0o444)
-    for above in (root, *root.parents):
-        if str(above).startswith("/tmp/"):
-            above.chmod(0o755)
+    let_in(root)
     if os.geteuid() == 0:
         for place in (root.parent, *root.parent.rglob("*")):
             os.chown(place, NOBODY, NOBODY)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.services.conftest import Clock, OpenPalace
-from tests.storage.palace import as_person
+from tests.storage.palace import as_person, let_in
 from vault_palace.core import frontmatter
 from vault_palace.core.errors import Conflict, VaultError
 from vault_palace.services.palace import Palace, PalaceSettings
@@ -280,9 +280,7 @@ def test_db_02_a_file_without_permission_stops_neither_start_nor_writing(
     (root / "01_Shallow").mkdir(parents=True)
     (root / "_System").mkdir()
     (root / "_System/Policy.md").write_text("---\ntimezone: UTC\n---\n", encoding="utf-8")
-    for above in (root, *root.parents):
-        if str(above).startswith("/tmp/"):
-            above.chmod(0o755)
+    let_in(root)
     if os.geteuid() == 0:
         for place in (root.parent, *root.parent.rglob("*")):
             os.chown(place, 65534, 65534)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.services.conftest import Clock, OpenPalace
-from tests.storage.palace import as_person
+from tests.storage.palace import as_person, let_in
 from vault_palace.core import frontmatter, links
 from vault_palace.core.errors import LockTimeout, MalformedNote, StorageFailed, VaultError
 from vault_palace.services.palace import Palace, PalaceSettings
@@ -126,9 +126,7 @@ def persons_vault(tmp_path: Path) -> Path:
         palace.write("the pump", title="Pump", density=0.9)
         for number in range(3):
             palace.write("see [[01_Shallow/Pump]]", title=f"Ref {number}", layer="bedrock")
-    for above in (root, *root.parents):
-        if str(above).startswith("/tmp/"):
-            above.chmod(0o755)
+    let_in(root)
     if os.geteuid() == 0:
         for place in (root.parent, *root.parent.rglob("*")):
             os.chown(place, 65534, 65534)

@@ -16,6 +16,7 @@ import errno
 import os
 import shutil
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -132,6 +133,7 @@ def _in_child(root: Path, act: Callable[[Path], object], number: int, when: When
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError("still alive")
 
+        sys.settrace(None)  # what a killed child ran through is told to nobody
         try:
             with lit(Fuse(number, blow, when)):
                 act(root)

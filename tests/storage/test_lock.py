@@ -376,7 +376,7 @@ def test_a_marker_that_vanishes_between_two_looks_is_no_obstacle(
 def test_a_vault_that_cannot_be_written_says_why(vault: Path) -> None:
     """FS-15"""
     for above in (vault, *vault.parents):
-        if str(above).startswith("/tmp/"):
+        if "pytest-of-" in str(above):
             above.chmod(0o755)
 
     def act() -> None:
