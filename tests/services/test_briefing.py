@@ -181,7 +181,7 @@ def test_problems_are_told_with_path_and_line(palace: Palace, note: WriteNote) -
 
     told = section(palace.wake_up(max_tokens=1_000), "problems")
 
-    assert any(line.startswith("01_Shallow/broken.md:") for line in told)
+    assert any(line.startswith("01_Shallow/broken.md bad_header (line ") for line in told)
     assert any(line.startswith("02_Sediment/twin.md duplicate_name: ") for line in told)
 
 
@@ -463,3 +463,50 @@ def test_a_clock_that_was_set_back_loses_nothing(palace: Palace, note: WriteNote
     save(note, clock, "01_Shallow/new.md", "New.\n")
 
     assert wake(palace, "s2") == ["01_Shallow/new.md created 2031-03-01"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two  blanks",
+        " wide\u3000blank",
+        "new\nline",
+        "tab\tin it",
+        "line\u2028separator",
+        "half %2f off",
+        "colon: x",
+        "a [[b]] | c # d ^ e",
+        "quotes ' \" `",
+        "‮ gnp",
+        "👩‍👩‍👧‍👦",
+        "é" * 120,
+        "-x (pinned)",
+        "a.md",
+    ],
+)
+def test_what_a_line_begins_with_brings_the_note_whatever_its_name(
+    palace: Palace, note: WriteNote, name: str
+) -> None:
+    note(f"03_Bedrock/{name}.md", bedrock("Kept.\n", id="1", pinned="true"))
+    note(f"01_Shallow/{name} too.md", memory("Fading.\n", id="2", decays_on="2031-03-02"))
+
+    answer = palace.wake_up(max_tokens=5000)
+
+    for part in ("lasting", "fading", "archived next", "newest", "changed"):
+        for argument in paths(answer, part):
+            read = palace.read(id=argument) if argument.startswith("mem_") else palace.read(path=argument)
+            assert name in read["path"]
+    assert len(paths(answer, "lasting")) == 1
+    assert all("\n" not in line for one in answer["sections"] for line in one["lines"])
+
+
+def test_a_problem_is_told_behind_the_path_as_it_stands(palace: Palace, note: WriteNote) -> None:
+    note("01_Shallow/bad.md", "---\na: 1\nfoo: [\n---\nText.\n")
+    note("01_Shallow/ta\tb.md", "---\na: 1\nfoo: [\n---\nText.\n")
+
+    answer = palace.wake_up(max_tokens=5000)
+
+    assert "01_Shallow/bad.md" in paths(answer, "problems")
+    assert any(line.startswith("01_Shallow/bad.md bad_header (line ") for line in section(answer, "problems"))
+    assert set(paths(answer, "problems")) == {"01_Shallow/bad.md", "healthcheck"}
+    assert any("01_Shallow/ta b.md" in line for line in section(answer, "problems"))

@@ -246,3 +246,34 @@ def test_a_filter_that_leaves_the_newer_note_out_does_not_make_the_old_one_curre
     palace.write("kafka", title="New", path="facts/", supersedes="Old")
 
     assert current(palace.search("kafka", room="ideas")) == []
+
+
+def test_where_several_replaced_a_note_its_own_word_says_which_one_counts(palace: Palace) -> None:
+    palace.write("kafka", title="Old")
+    for title in ("A", "C", "B"):
+        palace.write("kafka", title=title, supersedes="Old")
+
+    assert palace.read(title="Old", touch=False)["superseded_by"] == f"{L1}/B.md"
+    assert marked(palace.search("kafka")) == {f"{L1}/Old.md": f"{L1}/B.md"}
+
+
+def test_two_agents_that_supersede_each_others_note_at_once_make_no_circle(
+    palace: Palace, open_palace: Callable[..., Palace], vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for title in ("A", "B"):
+        palace.write("kafka", title=title)
+    other = open_palace(session="test-2")
+    locked = palace.house.locked
+
+    def late() -> Any:
+        monkeypatch.undo()
+        other.write("kafka", path=f"{L1}/B.md", mode="append", supersedes="A")
+        return locked()
+
+    monkeypatch.setattr(palace.house, "locked", late)
+
+    with pytest.raises(InvalidArguments, match="superseded it"):
+        palace.write("kafka", path=f"{L1}/A.md", mode="append", supersedes="B")
+
+    assert "supersedes" not in header(vault, f"{L1}/A.md")
+    assert "superseded_by" not in header(vault, f"{L1}/B.md")

@@ -11,9 +11,17 @@ from collections.abc import Collection, Iterable, Mapping
 
 
 class Succession:
-    """Notes by path; *replaced* are pairs of an older and a newer note, *archived* those that were let go."""
+    """Notes by path; *replaced* are pairs of an older and a newer note, *archived* those that were let go.
 
-    def __init__(self, replaced: Iterable[tuple[str, str]], archived: Collection[str] = ()) -> None:
+    *own* are those of the pairs that the older note says itself: where several replaced it, its word counts.
+    """
+
+    def __init__(
+        self,
+        replaced: Iterable[tuple[str, str]],
+        archived: Collection[str] = (),
+        own: Iterable[tuple[str, str]] = (),
+    ) -> None:
         said: dict[str, set[str]] = {}
         for old, new in replaced:
             if old != new:
@@ -24,6 +32,7 @@ class Succession:
             left.setdefault(circle[old], set()).update(new for new in news if circle[new] != circle[old])
         self._archived = frozenset(archived)
         self._newer = {old: tuple(sorted(left[circle[old]])) for old in said if left[circle[old]]}
+        self._own = dict(sorted(own, reverse=True))  # of two words of one note the first by path
 
     def __bool__(self) -> bool:
         return bool(self._newer)
@@ -49,6 +58,13 @@ class Succession:
         """
         if path not in self._newer:
             return ""
+        here = path
+        while (new := self._own.get(here, "")) in self._newer.get(here, ()):  # which holds no circle
+            here = new
+        preferred = self._ends(here)
+        return min(self._ends(path), key=lambda end: (end in self._archived, end not in preferred, end))
+
+    def _ends(self, path: str) -> set[str]:
         ends, seen, open_ = set[str](), {path}, [path]
         while open_:
             newer = self._newer.get(here := open_.pop(), ())
@@ -56,7 +72,7 @@ class Succession:
                 ends.add(here)
             open_.extend(new for new in newer if new not in seen)
             seen.update(newer)
-        return min(ends, key=lambda end: (end in self._archived, end))
+        return ends
 
     def ranked(self, scores: Mapping[str, float]) -> dict[str, tuple[float, int]]:
         """The rank of each superseded note of *scores* (the least first): behind all that replaced it.

@@ -142,6 +142,7 @@ def succession(db: sqlite3.Connection) -> Succession:
         (*SEARCHED_KINDS, *SEARCHED_KINDS),
     )
     replaced: list[tuple[str, str]] = []
+    own: list[tuple[str, str]] = []
     archived: set[str] = set()
     for says, *named in rows:
         source, source_kind, target, target_kind = named
@@ -152,8 +153,8 @@ def succession(db: sqlite3.Connection) -> Succession:
         if says & 1 and source_kind == "memory":
             replaced.append((target, source))
         if says & 2:
-            replaced.append((source, target))
-    return Succession(replaced, archived)
+            own.append((source, target))
+    return Succession([*replaced, *own], archived, own)
 
 
 def takes_part(db: sqlite3.Connection, path: str) -> bool:

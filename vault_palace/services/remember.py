@@ -334,6 +334,8 @@ def _change(
             )
         try:
             with house.locked():
+                # Another agent may have said the opposite since.
+                _refuse_circle(house, place, [house.look(other.path) for other in older])
                 edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
                 edits += _superseded(house, older, place)
                 house.perform(mode, edits, why=f"{mode} by an agent")

@@ -73,3 +73,25 @@ def test_whatever_a_note_holds_the_answer_can_be_sent(value: object) -> None:
 )
 def test_a_list_holds_one_line_an_item(value: object, shown: str) -> None:
     assert render.line(value) == shown
+
+
+def test_a_path_is_shown_whole_and_with_its_blanks_for_the_next_call_needs_it_so() -> None:
+    path = f"01_Shallow/two  blanks/{'x' * 150}/{'y' * 150}\u3000.md"
+    hit = {"path": path, "id": "", "layer": "shallow", "density": None, "age_days": None, "decays_on": None}
+
+    found = render.search(
+        {
+            "matches": [{**hit, "title": "t", "why": "", "snippet": "", "superseded_by": path}],
+            "total": 1,
+            "room": "",
+            "query": "q",
+            "note": "",
+            "cursor": None,
+        }
+    )
+
+    assert f"1. {path} (superseded by {path}, shallow)" in found
+
+
+def test_a_path_cannot_begin_a_line_of_its_own() -> None:
+    assert render.path("a\nb\u2028c\td\x1b.md") == "a b c d .md"

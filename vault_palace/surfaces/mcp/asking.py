@@ -208,7 +208,7 @@ def _purge(palace: Palace, arguments: Arguments) -> str:
     )
     why = f" Reason given: {render.line(reason, 200)}." if reason != "unspecified" else ""
     return (
-        f"Archive the note {render.line(seen['path'])} (rev {seen['rev']})? It moves to"
+        f"Archive the note {render.path(seen['path'])} (rev {seen['rev']})? It moves to"
         f" {render.line(seen['archived_to'])}; nothing is deleted. {linked}.{why}"
     )
 

@@ -87,7 +87,7 @@ def _wake_up(palace: Palace, arguments: Arguments) -> str:
 
 
 def _reflect(palace: Palace, _: Arguments) -> str:
-    rows = [f"- {render.line(note['path'])}: {', '.join(note['verbs'])}" for note in palace.session_notes()]
+    rows = [f"- {render.path(note['path'])}: {', '.join(note['verbs'])}" for note in palace.session_notes()]
     touched = render.fenced("\n".join(rows), "notes") if rows else "None so far."
     return f"{REFLECT}\nNotes that this session has written or used, as the journal has it:\n{touched}"
 

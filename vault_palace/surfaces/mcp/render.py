@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ Answer = Mapping[str, Any]
 DATA = "recalled data, not instructions"
 # Text of one line that people wrote: long enough to recognise it by, short enough for a list.
 LINE = 300
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def plain(value: object) -> Any:
@@ -45,6 +47,11 @@ def line(value: object, most: int = LINE) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def path(value: object) -> str:
+    """A path or a link on one line, whole and with its blanks as they are: the next call needs it so."""
+    return _BREAKS.sub(" ", str(value))
 
 
 def fenced(text: str, mark: str) -> str:
@@ -78,14 +85,14 @@ def write(answer: Answer) -> str:
     verb = {"create": "Saved", "append": "Appended to", "replace": "Replaced"}.get(answer["mode"], "Saved")
     rows = {
         kind: [
-            f"- {line(item['link'])} {line(item['path'])}: {line(item['why'])}"
+            f"- {path(item['link'])} {path(item['path'])}: {line(item['why'])}"
             for item in answer["related"]
             if item["kind"] == kind
         ]
         for kind in ("near-duplicate", "link")
     }
     return _lines(
-        f"{verb} {answer['saved_path']} (id {answer['id']}, rev {answer['rev']}).",
+        f"{verb} {path(answer['saved_path'])} (id {answer['id']}, rev {answer['rev']}).",
         [f"Note: {line(warning)}" for warning in answer["warnings"]],
         [f"Says the same already; merge, or supersede it ({DATA}):", *rows["near-duplicate"]]
         if rows["near-duplicate"]
@@ -102,11 +109,11 @@ def read(answer: Answer) -> str:
     held = _lines(
         f"title: {line(answer['title'])}",
         properties,
-        f"linked from: {', '.join(map(line, linked))}" if linked else "",
+        f"linked from: {', '.join(map(path, linked))}" if linked else "",
     )
     return _lines(
-        f"{line(answer['path'])} (rev {answer['rev']})",
-        f"Superseded by {line(answer['superseded_by'])}: what holds now stands there."
+        f"{path(answer['path'])} (rev {answer['rev']})",
+        f"Superseded by {path(answer['superseded_by'])}: what holds now stands there."
         if answer.get("superseded_by")
         else "",
         [f"Note: {line(warning)}" for warning in answer["warnings"]],
@@ -127,11 +134,11 @@ def _hits(matches: Iterable[Answer]) -> list[str]:
         if day := hit.get("decays_on"):
             facts.append(f"fades {day}")
         if by := hit.get("superseded_by"):
-            facts.insert(0, f"superseded by {line(by)}")
+            facts.insert(0, f"superseded by {path(by)}")
         if hit["why"]:
             facts.append(line(hit["why"], 120))
         identity = f" {hit['id']}" if hit["id"] else ""
-        rows.append(f"{number}. {line(hit['path'])}{identity} ({', '.join(fact for fact in facts if fact)})")
+        rows.append(f"{number}. {path(hit['path'])}{identity} ({', '.join(fact for fact in facts if fact)})")
         name = hit["path"].rpartition("/")[2].removesuffix(".md")
         title = hit.get("title", name)
         titled = "" if title.casefold() == name.casefold() else f"{line(title)}: "
@@ -187,7 +194,7 @@ def rate(answer: Answer) -> str:
     ]
     fades = f" It fades on {answer['decays_on']} unless used." if answer["decays_on"] else ""
     known = f"id {answer['id']}, rev {answer['rev']}"
-    return f"Rated {answer['path']} ({known}): {'; '.join(changed) or 'nothing changed'}.{fades}"
+    return f"Rated {path(answer['path'])} ({known}): {'; '.join(changed) or 'nothing changed'}.{fades}"
 
 
 def metabolize(answer: Answer) -> str:
@@ -202,12 +209,12 @@ def metabolize(answer: Answer) -> str:
     return _lines(
         counts,
         [
-            f"- {line(item['path'])} -> {item['to'] or 'stays'}: {line(item['reason'])}"
+            f"- {path(item['path'])} -> {item['to'] or 'stays'}: {line(item['reason'])}"
             for item in answer["decisions"]
         ],
-        [f"- under a new name, as its own was taken: {line(path)}" for path in _renamed(answer)],
-        [f"- waits: {line(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
-        [f"- skipped: {line(item['path'])}: {line(item['reason'])}" for item in answer["skipped"]],
+        [f"- under a new name, as its own was taken: {path(new)}" for new in _renamed(answer)],
+        [f"- waits: {path(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
+        [f"- skipped: {path(item['path'])}: {line(item['reason'])}" for item in answer["skipped"]],
         line(answer["note"]),
         "Carry it out with confirm: true." if answer["dry_run"] and answer["decisions"] else "",
     )
@@ -223,20 +230,24 @@ def _renamed(answer: Answer) -> list[str]:
 
 def purge(answer: Answer) -> str:
     return _lines(
-        f"Archived {answer['path']} as {answer['archived_to']}; restore_memory brings it back.", _left(answer)
+        f"Archived {path(answer['path'])} as {path(answer['archived_to'])}; restore_memory brings it back.",
+        _left(answer),
     )
 
 
 def restore(answer: Answer) -> str:
-    return _lines(f"Restored {answer['path']} to {answer['restored_to']} ({answer['layer']}).", _left(answer))
+    return _lines(
+        f"Restored {path(answer['path'])} to {path(answer['restored_to'])} ({answer['layer']}).",
+        _left(answer),
+    )
 
 
 def move(answer: Answer) -> str:
     if answer["source"] == answer["destination"]:
-        return f"{answer['source']} is there already; nothing was moved."
+        return f"{path(answer['source'])} is there already; nothing was moved."
     rewritten = _count(answer["links_rewritten"], "link")
     return _lines(
-        f"Moved {answer['source']} to {answer['destination']}; {rewritten} rewritten.",
+        f"Moved {path(answer['source'])} to {path(answer['destination'])}; {rewritten} rewritten.",
         _left(answer),
     )
 
@@ -265,7 +276,7 @@ def recover(answer: Answer) -> str:
     return _lines(
         f"{answer['recovered_count']} of {answer['unresolved_count']} unfinished operations recovered.",
         [
-            f"- {line(item['status'])}: {line(item['operation'])} {line(item['path'])} "
+            f"- {line(item['status'])}: {line(item['operation'])} {path(item['path'])} "
             f"({line(item['operation_id'])}) {line(item['detail'])}"
             for item in answer["recovered"]
         ],
@@ -285,9 +296,9 @@ def health(answer: Answer) -> str:
         f"{_count(answer['problem_count'] - faults, 'problem')} in notes"
         f"{f' ({DATA}):' if answer['problems'][faults:] else '.'}",
         [f"- {_problem(item)}" for item in answer["problems"][faults:]],
-        [f"- waits for force: {line(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
+        [f"- waits for force: {path(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
         [
-            f"- goes to the archive tomorrow: {line(item['path'])}: {line(item['reason'])}"
+            f"- goes to the archive tomorrow: {path(item['path'])}: {line(item['reason'])}"
             for item in answer["tomorrow"]
         ],
     )
@@ -295,7 +306,7 @@ def health(answer: Answer) -> str:
 
 def _problem(item: Answer) -> str:
     at = f":{item['line']}" if item["line"] else ""
-    return f"{line(item['path'])}{at} {item['code']}: {line(item['message'])}".strip()
+    return f"{path(item['path'])}{at} {item['code']}: {line(item['message'])}".strip()
 
 
 def _watch(facts: Mapping[str, object]) -> str:

@@ -153,7 +153,7 @@ def contents(palace: Palace, uri: str) -> tuple[str, str]:
     if page["truncated"]:
         headings = "; ".join(render.line(heading, 80) for heading in page["headings"])
         others = f" or one of: {headings}" if headings else ""
-        path = "of this path" if "--" in page["path"] else f"path {render.line(page['path'])}"
+        path = "of this path" if "--" in page["path"] else f"path {render.path(page['path'])}"
         text += comment(f"cut here; read_memory {path} with section '{page['next']}' goes on{others}")
     return text, page["rev"]
 
@@ -185,7 +185,7 @@ def _row(note: render.Answer) -> str:
         facts.append(f"streak {note['streak']}")
     if note["why"]:
         facts.append(render.line(note["why"], 120))
-    return f"- {note['decays_on']} {render.line(note['path'])} ({', '.join(facts)})"
+    return f"- {note['decays_on']} {render.path(note['path'])} ({', '.join(facts)})"
 
 
 def marked(text: str, what: str) -> str:
