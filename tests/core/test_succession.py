@@ -87,3 +87,11 @@ def _reached(replaced: Sequence[tuple[str, str]], start: str) -> set[str]:
         found |= following
         open_ += following
     return found
+
+
+def test_who_takes_part_is_worked_out_once_however_often_it_is_asked() -> None:
+    replaced = Succession((f"{number}.md", "hub.md") for number in range(3))
+
+    assert replaced.involved == {"0.md", "1.md", "2.md", "hub.md"}
+    assert replaced.involved is replaced.involved
+    assert replaced.old is replaced.old

@@ -32,6 +32,9 @@ class Succession:
             left.setdefault(circle[old], set()).update(new for new in news if circle[new] != circle[old])
         self._archived = frozenset(archived)
         self._newer = {old: tuple(sorted(left[circle[old]])) for old in said if left[circle[old]]}
+        # Worked out once, for it is asked about each note of a search.
+        self.old = frozenset(self._newer)  # every note that was replaced
+        self.involved = self.old.union(*self._newer.values())  # and every one that replaced another
         self._own = dict(sorted(own, reverse=True))  # of two words of one note the first by path
 
     def __bool__(self) -> bool:
@@ -40,16 +43,6 @@ class Succession:
     def __contains__(self, path: object) -> bool:
         """Whether the note at *path* was replaced."""
         return path in self._newer
-
-    @property
-    def old(self) -> frozenset[str]:
-        """Every note that was replaced."""
-        return frozenset(self._newer)
-
-    @property
-    def involved(self) -> frozenset[str]:
-        """Every note that was replaced, and every one that replaced another."""
-        return frozenset(self._newer).union(*self._newer.values())
 
     def by(self, path: str) -> str:
         """What holds now instead of *path*: the end of its chain, archived only if there is no other.

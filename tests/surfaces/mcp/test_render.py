@@ -90,7 +90,7 @@ def test_a_path_is_shown_whole_and_with_its_blanks_for_the_next_call_needs_it_so
         }
     )
 
-    assert f"1. {path} (superseded by {path}, shallow)" in found
+    assert f"1. {path} (superseded by {path}" in found
 
 
 def test_a_path_cannot_begin_a_line_of_its_own() -> None:
