@@ -510,3 +510,12 @@ def test_a_problem_is_told_behind_the_path_as_it_stands(palace: Palace, note: Wr
     assert any(line.startswith("01_Shallow/bad.md bad_header (line ") for line in section(answer, "problems"))
     assert set(paths(answer, "problems")) == {"01_Shallow/bad.md", "healthcheck"}
     assert any("01_Shallow/ta b.md" in line for line in section(answer, "problems"))
+
+
+def test_a_clock_beyond_what_times_of_files_can_say_does_not_keep_the_briefing_away(
+    palace: Palace, note: WriteNote, clock: Clock
+) -> None:
+    note("01_Shallow/new.md", memory("New.\n", id="1"))
+    clock.turn(days=365 * 400)
+
+    assert "01_Shallow/new.md" in palace.wake_up()["brief"]

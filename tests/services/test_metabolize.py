@@ -11,7 +11,7 @@ import pytest
 
 from tests.services.conftest import Clock
 from vault_palace.core import frontmatter
-from vault_palace.core.errors import PolicyViolation, RateLimited
+from vault_palace.core.errors import NotFound, PolicyViolation, RateLimited
 from vault_palace.services.palace import Palace
 
 
@@ -318,3 +318,11 @@ def test_plans_are_the_same_before_and_after_a_rebuild_of_the_index(
     palace.reindex()
 
     assert palace.metabolize(dry_run=True) == before
+
+
+def test_a_run_on_a_vault_that_has_gone_says_what_to_do(palace: Palace, vault: Path) -> None:
+    palace.search("anything")
+    vault.rename(vault.with_name("elsewhere"))
+
+    with pytest.raises(NotFound, match="any more.*disk not mounted"):
+        palace.metabolize(dry_run=True)

@@ -218,6 +218,7 @@ def _leave_by(db: sqlite3.Connection, day: date) -> int:
 
 def written_since(db: sqlite3.Connection, at_ns: int, most: int) -> tuple[Written, ...]:
     """The memories whose files were changed since *at_ns*, the newest first."""
+    at_ns = max(-(2**63), min(at_ns, 2**63 - 1))  # no file is beyond what the column holds; a clock may be
     rows = db.execute(
         "SELECT note.path, note.memory_id, json_extract(note.data, '$[0]'),"
         " json_extract(note.data, '$[1]'), file.mtime_ns"

@@ -249,7 +249,11 @@ class House:
 
     def refresh(self, if_older: float = FRESH_SECONDS) -> None:
         """Bring the cache in step with the disk, unless it was less than *if_older* seconds ago."""
-        self.shelf.refresh(if_older)
+        try:
+            self.shelf.refresh(if_older)
+        except NotFound:
+            self.present()  # which says what to do, if it is the vault that is missing
+            raise
 
     def lock_holder(self) -> str:
         """Who holds the write lock now, in words; empty when it is free."""
