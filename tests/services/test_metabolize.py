@@ -324,5 +324,5 @@ def test_a_run_on_a_vault_that_has_gone_says_what_to_do(palace: Palace, vault: P
     palace.search("anything")
     vault.rename(vault.with_name("elsewhere"))
 
-    with pytest.raises(NotFound, match="any more.*disk not mounted"):
+    with pytest.raises(NotFound, match=r"any more.*disk not mounted"):
         palace.metabolize(dry_run=True)
