@@ -89,10 +89,10 @@ def _alive(folder: Path) -> Iterator[Facts]:
         entries = sorted(os.listdir(folder))
     except OSError:
         return
-    told = 0
+    told, known = 0, set(entries)
     for entry in entries:
         name = entry.removeprefix(".").partition(".")[0]
-        if entry.endswith(".alive") and f"{name}.json" in entries:
+        if entry.endswith(".alive") and f"{name}.json" in known:
             continue  # looked at with its file
         if not is_present(folder, name):
             with contextlib.suppress(VaultError):
