@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.services.conftest import Clock
-from vault_palace.core.errors import NotFound, PathViolation, TimedOut
+from vault_palace.core.errors import PathViolation, TimedOut
 from vault_palace.services import pace
 from vault_palace.services.palace import Palace
+from vault_palace.services.shelf import GONE_SECONDS
 
 PATH = "01_Shallow/a.md"
 
@@ -39,6 +42,35 @@ def test_a_deleted_note_is_gone(palace: Palace, note: Callable[..., Path]) -> No
     assert palace.glimpse(PATH, before).rev == ""
 
 
+def test_many_deleted_notes_are_waited_for_once(
+    palace: Palace, note: Callable[..., Path], clock: Clock
+) -> None:
+    places = {f"01_Shallow/room/{number}.md": note(f"01_Shallow/room/{number}.md") for number in range(15)}
+    palace.search("hello")
+    before = {path: palace.glimpse(path) for path in places}
+    slept = clock.slept
+
+    for place in places.values():
+        place.unlink()
+    seen = palace.glimpses(before)
+
+    assert {path: glimpse.rev for path, glimpse in seen.items()} == dict.fromkeys(places, "")
+    assert clock.slept - slept == pytest.approx(GONE_SECONDS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
+def test_what_cannot_be_looked_at_keeps_nothing_else_from_being_seen(
+    palace: Palace, vault: Path, note: Callable[..., Path]
+) -> None:
+    note(PATH)
+    os.mkfifo(vault / "01_Shallow/pipe.md")
+
+    seen = palace.glimpses({PATH: None, "01_Shallow/pipe.md": None})
+
+    assert list(seen) == [PATH]
+    assert seen[PATH].rev != ""
+
+
 def test_a_vault_that_is_away_is_no_deletion(
     palace: Palace, vault: Path, note: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -47,8 +79,8 @@ def test_a_vault_that_is_away_is_no_deletion(
 
     vault.rename(tmp_path / "elsewhere")
 
-    with pytest.raises(NotFound):
-        palace.glimpse(PATH, before)
+    assert palace.glimpse(PATH, before) == before
+    assert palace.glimpses({PATH: before}) == {}
 
 
 def test_a_layer_that_is_away_is_no_deletion(

@@ -5,13 +5,14 @@ Nothing here is a use (SPEC §4), nothing is written, and whatever may be long i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
 from vault_palace.core import budget, names, places, rules, sections
 from vault_palace.core.changes import Mark
-from vault_palace.core.errors import NotFound
+from vault_palace.core.errors import NotFound, VaultError
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Memory
 from vault_palace.index import search as searching
 from vault_palace.services import arguments, finding, mapping, recall, relocate, safety
@@ -68,28 +69,53 @@ def readable(house: House, path: str) -> str:
 
 
 def glimpse(house: House, path: str, before: Glimpse | None = None) -> Glimpse:
-    """The note at *path* now, or *before* where the file is still the same.
+    """The note at *path* now, or *before* where the file is still the same."""
+    found = _glimpsed(house, path, before)
+    if found is None and before is not None and before.rev:
+        return glimpses(house, {path: before}).get(path, before)
+    return found or Glimpse(None, "")
 
-    A missing note is believed gone when it is so twice and nothing says that a disk is away (SPEC §6.5).
+
+def glimpses(house: House, before: Mapping[str, Glimpse | None]) -> dict[str, Glimpse]:
+    """The notes at these paths now, but those that cannot be looked at.
+
+    Missing notes are believed gone when they are so twice and nothing says that a disk is away (SPEC §6.5);
+    that is waited for once, however many there are.
     """
+    found: dict[str, Glimpse] = {}
+    missing = list(before)
     for last in (False, True):
-        mark = house.vault.mark(path)
-        if before is not None and mark is not None and mark == before.mark:
-            return before
-        try:
-            note = house.look(path)
-            return Glimpse(note.stored.mark, house.rev(note))
-        except NotFound:
-            if before is None or not before.rev:
-                break
-            if not last:
-                house.settings.sleep(GONE_SECONDS)
-    if before is not None and before.rev:
-        house.present()
-        house.refresh()
-        if house.shelf.doubts:
-            return before
-    return Glimpse(None, "")
+        unsure = []
+        for path in missing:
+            known = before[path]
+            with suppress(VaultError):
+                now = _glimpsed(house, path, known)
+                if now is None and known is not None and known.rev:
+                    unsure.append(path)
+                else:
+                    found[path] = now or Glimpse(None, "")
+        missing = unsure
+        if missing and not last:
+            house.settings.sleep(GONE_SECONDS)
+    if missing:
+        with suppress(VaultError):
+            house.present()
+            house.refresh()
+            if not house.shelf.doubts:
+                found.update(dict.fromkeys(missing, Glimpse(None, "")))
+    return found
+
+
+def _glimpsed(house: House, path: str, before: Glimpse | None) -> Glimpse | None:
+    """One look: None while there is no such note."""
+    mark = house.vault.mark(path)
+    if before is not None and mark is not None and mark == before.mark:
+        return before
+    try:
+        note = house.look(path)
+    except NotFound:
+        return None
+    return Glimpse(note.stored.mark, house.rev(note))
 
 
 def glimpse_of_map(house: House, before: Glimpse | None = None) -> Glimpse:

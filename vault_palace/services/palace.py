@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -263,6 +263,9 @@ class Palace:
 
     def glimpse(self, path: str, before: browse.Glimpse | None = None) -> browse.Glimpse:
         return browse.glimpse(self.house, path, before)
+
+    def glimpses(self, before: Mapping[str, browse.Glimpse | None]) -> dict[str, browse.Glimpse]:
+        return browse.glimpses(self.house, before)
 
     def glimpse_of_map(self, before: browse.Glimpse | None = None) -> browse.Glimpse:
         return browse.glimpse_of_map(self.house, before)

@@ -15,6 +15,7 @@ from mcp.client import ClientRequestContext
 from mcp_types import INVALID_PARAMS, ElicitRequestParams, ElicitResult
 
 from tests.surfaces.mcp.rawclient import SECONDS, RawClient
+from tests.surfaces.mcp.rawhttp import HttpClient
 from tests.surfaces.mcp.realvault import fading
 from vault_palace.services.palace import Palace, PalaceSettings
 from vault_palace.surfaces.mcp import asking
@@ -242,6 +243,26 @@ def test_a_person_who_never_answers_hinders_nobody(vault: Path, client: RawClien
     assert is_there(vault)
     if not client.modern:
         assert any("policy_violation" in str(message) for message in rest)
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+@pytest.mark.parametrize("answer", [[], "yes", None, 5, True])
+def test_an_answer_without_a_shape_is_no_consent_and_no_answer_to_the_client(
+    vault_with_notes: Path, over: str, answer: object
+) -> None:
+    kind = HttpClient if over == "http" else RawClient
+    with kind(vault_with_notes) as client:
+        client.capabilities.update(FORMS)
+        client.open()
+        _, held = asked(client, "purge_memory", PURGE)
+
+        client.send({"jsonrpc": "2.0", "id": held["id"], "result": answer})
+        message = client.receive()
+
+        assert message is not None
+        assert message["id"] == held["number"]
+        assert text_of(message).startswith("policy_violation: Nobody answered")
+        assert is_there(vault_with_notes)
 
 
 def test_the_end_of_waiting_is_a_refusal(vault_with_notes: Path) -> None:

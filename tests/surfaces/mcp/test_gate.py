@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
+from vault_palace.surfaces.mcp import http
 from vault_palace.surfaces.mcp.address import Address, Names
 from vault_palace.surfaces.mcp.gate import App, Gate, Message, Receive, Scope, Send
 
@@ -162,3 +165,40 @@ def test_the_body_is_handed_on_whole_and_once() -> None:
     ask("POST", endpoint, nothing_else)
 
     assert bodies == [{"type": "http.request", "body": b"{}", "more_body": False}]
+
+
+class Stuck:
+    """A door to a vault on a disk that answers nobody until it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.asked = 0
+
+    def start(self) -> Future[Stuck]:
+        opening: Future[Stuck] = Future()
+        opening.set_result(self)
+        return opening
+
+    def faults(self) -> list[object]:
+        self.asked += 1
+        self.let_go.wait(SECONDS)
+        return []
+
+
+def test_health_of_a_disk_that_hangs_is_not_ok_and_costs_one_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "HEALTH_SECONDS", 0.02)
+    door = Stuck()
+    health = http.Health(door)  # type: ignore[arg-type]
+
+    async def main() -> None:
+        answers = [await health() for _ in range(5)]
+        asked = door.asked
+        door.let_go.set()
+        with anyio.fail_after(SECONDS):
+            while not await health():
+                pass
+        assert (answers, asked) == ([False] * 5, 1)
+
+    anyio.run(main)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import Client
-from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
 from tests.surfaces.mcp.rawclient import SECONDS, RawClient
 from tests.surfaces.mcp.realvault import fading
 from vault_palace.services.palace import Palace, PalaceSettings
+from vault_palace.surfaces.mcp import subscriptions
 from vault_palace.surfaces.mcp.desk import Desk
 from vault_palace.surfaces.mcp.door import Door
 from vault_palace.surfaces.mcp.resources import Place
@@ -217,6 +219,23 @@ def test_only_what_can_be_told_is_acknowledged(client: RawClient) -> None:
     assert client.ask("resources/subscribe", {"uri": KAFKA})["error"]["code"] == METHOD_NOT_FOUND
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
+def test_a_note_that_cannot_be_looked_at_is_told_of_when_it_can_and_hides_no_other(
+    vault: Path, client: RawClient
+) -> None:
+    pipe, uri = vault / "01_Shallow/pipe.md", "palace://memory/01_Shallow/pipe.md"
+    os.mkfifo(pipe)
+    subscribe(client, uri, KAFKA)
+
+    edit(vault / "01_Shallow/ideas/Kafka.md", "More.\n")
+    told = until(client, KAFKA)
+    pipe.unlink()
+    pipe.write_text("A note after all.\n")
+
+    assert told == [KAFKA]
+    assert until(client, uri) == [uri]
+
+
 def test_too_many_are_refused(client: RawClient) -> None:
     uris = [f"palace://memory/01_Shallow/{number}.md" for number in range(1_001)]
     if client.modern:
@@ -307,6 +326,37 @@ def test_a_client_that_left_leaves_nothing_behind(vault: Path, note: Callable[..
     assert held == [1, 0]
     assert desk.hub._seen == {}
     assert desk.hub._of_connection == {}
+
+
+def test_all_subscribers_together_hold_a_bounded_number_and_give_it_back(
+    vault: Path, note: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "MOST_IN_ALL", 5)
+    settings = PalaceSettings(cache_dir=vault.parent / "cache", state_dir=vault.parent / "state")
+    desk = Desk(Door(lambda: Palace.open(vault, settings=settings)))
+    uris = [f"palace://memory/01_Shallow/{number}.md" for number in range(5)]
+
+    async def falls_to(number: int) -> None:
+        while desk.hub._held.total() != number:
+            await anyio.sleep(0.001)
+
+    async def main() -> None:
+        with anyio.fail_after(SECONDS):
+            async with Client(build(desk), mode="2026-07-28") as client:
+                async with client.listen(resource_subscriptions=uris[:3]):
+                    async with client.listen(resource_subscriptions=uris[2:4]):
+                        assert set(desk.hub._held.values()) == {1, 2}
+                        with pytest.raises(MCPError, match="more than 5"):
+                            async with client.listen(resource_subscriptions=[MAP]):
+                                pass
+                    await falls_to(3)
+                await falls_to(0)
+                async with client.listen(resource_subscriptions=uris):
+                    assert desk.hub._held.total() == 5
+
+    anyio.run(main)
+
+    assert (desk.hub._held.total(), desk.hub._seen, desk.hub._subscribers) == (0, {}, set())
 
 
 # -- one subscriber -----------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ import logging
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
-import anyio
-import anyio.to_thread
 import h11
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -111,30 +111,40 @@ class Uvicorn(uvicorn.Server):
 
 
 class Health:
-    """Whether the vault is open and nothing is really wrong; looked at at most every other second."""
+    """Whether the vault is open and nothing is really wrong; looked at at most every other second.
+
+    There is one look at a time, in a thread of its own: when all others are busy, or one hangs on a disk that
+    is gone, that is not ok, and however often is asked no further thread hangs there.
+    """
 
     def __init__(self, door: Door) -> None:
         self._door = door
         self._at = 0.0
         self._ok = False
-        # A thread of its own: when all others are busy, or one hangs on a disk that is gone, that is not ok.
-        self._asking = anyio.CapacityLimiter(1)
+        self._look: Future[bool] | None = None
 
     async def __call__(self) -> bool:
-        if not self._ok or time.monotonic() - self._at >= HEALTH_SECONDS:
-            with anyio.move_on_after(HEALTH_SECONDS) as late:
-                self._ok = await anyio.to_thread.run_sync(
-                    self._look, limiter=self._asking, abandon_on_cancel=True
-                )
-            self._ok = self._ok and not late.cancelled_caught
-            self._at = time.monotonic()
+        if self._ok and time.monotonic() - self._at < HEALTH_SECONDS:
+            return True
+        if self._look is None:
+            self._look = Future()
+            threading.Thread(target=self._run, args=(self._look,), name="look-at-health", daemon=True).start()
+        look = self._look
+        await asyncio.wait({asyncio.wrap_future(look)}, timeout=HEALTH_SECONDS)
+        self._ok, self._at = look.done() and look.result(), time.monotonic()
+        if look.done() and self._look is look:
+            self._look = None
         return self._ok
 
-    def _look(self) -> bool:
-        opening = self._door.start()
-        if not opening.done() or opening.exception() is not None:
-            return False
-        return not opening.result().faults()
+    def _run(self, look: Future[bool]) -> None:
+        try:
+            opening = self._door.start()
+            opened = opening.done() and opening.exception() is None
+            look.set_result(opened and not opening.result().faults())
+        except Exception:
+            # Whatever it is, it is not ok; whoever asks for more calls healthcheck.
+            logger.exception("The health of the vault could not be looked at.")
+            look.set_result(False)
 
 
 class Redacting(logging.Formatter):

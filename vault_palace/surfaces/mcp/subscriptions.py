@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ REST = 0.75  # from one look to the next: who saves ten times a second is told o
 LOOK_SECONDS = 10.0  # looked at anyway, for what nobody tells of: a new day, a vault that is not watched
 MOST_URIS = 1_000  # of one subscriber
 MOST_SUBSCRIBERS = 1_000
+MOST_IN_ALL = 20_000  # URIs of all subscribers: each is looked at again and again
 
 Post = Callable[[str], Awaitable[None]]
 
@@ -109,6 +111,7 @@ class Hub:
         self._subscribers: set[Subscriber] = set()
         self._of_connection: dict[Connection, Subscriber] = {}
         self._seen: dict[Place, Glimpse] = {}
+        self._held: Counter[Place] = Counter()  # by how many URIs of how many subscribers
         self._woken = anyio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._group: anyio.abc.TaskGroup | None = None
@@ -162,19 +165,19 @@ class Hub:
         connection = _connection(context)
         subscriber = self._of_connection.get(connection)
         if subscriber is None or params.uri not in subscriber.places:
-            places, states = await self._begin([params.uri], strict=True)
+            begun = await self._begin([params.uri], strict=True)
             subscriber = self._of_connection.get(connection) or self._new_subscriber(context, connection)
             if len(subscriber.places) >= MOST_URIS:
                 raise MCPError(INVALID_PARAMS, f"More than {MOST_URIS} subscriptions.", {"uri": params.uri})
-            subscriber.places.update(places)
-            subscriber.known.update(states)
+            self._hold(subscriber, begun)
             self.wake()  # it may have changed while it was looked at
         return EmptyResult()
 
     async def unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
         subscriber = self._of_connection.get(_connection(context))
         if subscriber is not None:
-            for known in (subscriber.places, subscriber.known, subscriber.pending):
+            self._release(subscriber.places.pop(params.uri, None))
+            for known in (subscriber.known, subscriber.pending):
                 known.pop(params.uri, None)
         return EmptyResult()
 
@@ -215,9 +218,8 @@ class Hub:
         wanted = dict.fromkeys(params.notifications.resource_subscriptions or ())
         if len(wanted) > MOST_URIS:
             raise MCPError(INVALID_PARAMS, f"More than {MOST_URIS} subscriptions.")
-        places, states = await self._begin(wanted, strict=False)
+        begun = await self._begin(wanted, strict=False)
         subscriber = self._add(context)
-        subscriber.places, subscriber.known = places, states
 
         async def post(uri: str) -> None:
             changed = ResourceUpdatedNotification(
@@ -226,8 +228,9 @@ class Hub:
             await context.session.send_notification(changed, related_request_id=number)
 
         try:
+            self._hold(subscriber, begun)
             # The lists of tools, prompts and resources never change, so nothing is promised of them.
-            honoured = SubscriptionFilter(resource_subscriptions=list(places) or None)
+            honoured = SubscriptionFilter(resource_subscriptions=list(begun) or None)
             acknowledged = SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
             await context.session.send_notification(
                 SubscriptionsAcknowledgedNotification(params=acknowledged), related_request_id=number
@@ -251,15 +254,37 @@ class Hub:
 
     def _drop(self, subscriber: Subscriber) -> None:
         subscriber.close()
-        self._subscribers.discard(subscriber)
-        wanted = {place for other in self._subscribers for place in other.places.values()}
-        for place in self._seen.keys() - wanted:
-            del self._seen[place]
+        if subscriber in self._subscribers:
+            self._subscribers.remove(subscriber)
+            self._release(*subscriber.places.values())
 
-    async def _begin(self, uris: Iterable[str], *, strict: bool) -> tuple[dict[str, Place], dict[str, str]]:
-        """What these URIs mean and how that stands now; *strict* refuses one that can mean nothing."""
+    def _hold(self, subscriber: Subscriber, begun: Mapping[str, tuple[Place, Glimpse]]) -> None:
+        new = {uri: one for uri, one in begun.items() if uri not in subscriber.places}
+        if self._held.total() + len(new) > MOST_IN_ALL:
+            raise MCPError(
+                INTERNAL_ERROR, f"All clients together have more than {MOST_IN_ALL} subscriptions; end some."
+            )
+        for uri, (place, glimpse) in new.items():
+            subscriber.places[uri], subscriber.known[uri] = place, glimpse.rev
+            self._held[place] += 1
+            self._seen.setdefault(place, glimpse)
 
-        def look(palace: Palace) -> tuple[dict[str, Place], dict[Place, Glimpse]]:
+    def _release(self, *places: Place | None) -> None:
+        for place in places:
+            if place is None:
+                continue
+            self._held[place] -= 1
+            if self._held[place] <= 0:
+                del self._held[place]
+                self._seen.pop(place, None)
+
+    async def _begin(self, uris: Iterable[str], *, strict: bool) -> dict[str, tuple[Place, Glimpse]]:
+        """What these URIs mean and how that stands now; *strict* refuses one that can mean nothing.
+
+        What cannot be looked at now stands as what is not there: it is told of when it can be.
+        """
+
+        def look(palace: Palace) -> dict[str, tuple[Place, Glimpse]]:
             places: dict[str, Place] = {}
             for uri in uris:
                 try:
@@ -267,15 +292,13 @@ class Hub:
                 except VaultError as error:
                     if strict:
                         raise refused(error, uri=uri[:LONGEST_URI]) from error
-            return places, {place: _glimpse(palace, place, None) for place in set(places.values())}
+            seen = _glimpses(palace, dict.fromkeys(places.values()))
+            return {uri: (place, seen.get(place) or _nothing()) for uri, place in places.items()}
 
         try:
-            places, seen = await anyio.to_thread.run_sync(self._question, look, abandon_on_cancel=True)
+            return await anyio.to_thread.run_sync(self._question, look, abandon_on_cancel=True)
         except VaultError as error:
             raise refused(error) from error
-        for place, glimpse in seen.items():
-            self._seen.setdefault(place, glimpse)
-        return places, {uri: seen[place].rev for uri, place in places.items()}
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -299,34 +322,43 @@ class Hub:
             await anyio.sleep(self._rest)
 
     async def _look(self) -> None:
-        wanted = {place for one in self._subscribers for place in one.places.values()}
-        before = {place: self._seen.get(place) for place in wanted}
-
-        def look(palace: Palace) -> dict[Place, Glimpse]:
-            found: dict[Place, Glimpse] = {}
-            for place, known in before.items():
-                with suppress(VaultError):  # it is as it was, as far as anybody can tell
-                    found[place] = _glimpse(palace, place, known)
-            return found
-
+        before = {place: self._seen.get(place) for place in self._held}
         found = await anyio.to_thread.run_sync(
-            self._question, look, limiter=self._looking, abandon_on_cancel=True
+            self._question,
+            lambda palace: _glimpses(palace, before),
+            limiter=self._looking,
+            abandon_on_cancel=True,
         )
-        self._seen.update(found)
+        self._seen.update((place, glimpse) for place, glimpse in found.items() if place in self._held)
         states = {place: glimpse.rev for place, glimpse in found.items()}
         for subscriber in self._subscribers:
             subscriber.tell(states)
 
 
+def _glimpses(palace: Palace, before: Mapping[Place, Glimpse | None]) -> dict[Place, Glimpse]:
+    """How these places stand now, without those that cannot be looked at."""
+    notes = {place.path: place for place in before if place.kind == "memory"}
+    seen = palace.glimpses({path: before[place] for path, place in notes.items()})
+    found = {notes[path]: glimpse for path, glimpse in seen.items()}
+    for place in before.keys() - set(notes.values()):
+        with suppress(VaultError):
+            found[place] = _glimpse(palace, place, before[place])
+    return found
+
+
 def _glimpse(palace: Palace, place: Place, before: Glimpse | None) -> Glimpse:
-    if place.kind == "memory":
-        return palace.glimpse(place.path, before)
     if place.kind == "map":
         return palace.glimpse_of_map(before)
     from vault_palace.services.browse import Glimpse
 
     text = resources.fading_text(palace.fading())
     return Glimpse(None, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+def _nothing() -> Glimpse:
+    from vault_palace.services.browse import Glimpse
+
+    return Glimpse(None, "")
 
 
 def _connection(context: Context) -> Connection:

@@ -225,12 +225,30 @@ def understood(line: bytes) -> tuple[JSONRPCMessage | None, list[JSONRPCError]]:
         return jsonrpc_message_adapter.validate_python(value, by_name=False), []
     except ValidationError:
         pass
+    if isinstance(value, dict) and "method" not in value and ("result" in value or "error" in value):
+        return _answer_of_no_use(value.get("id")), []
     ids = [value.get("id")] if isinstance(value, dict) else []
     return None, _refuse(ids, INVALID_REQUEST, "the message is not a JSON-RPC 2.0 request")
 
 
+def _answer_of_no_use(number: Any) -> JSONRPCError | None:
+    """What stands for an answer to a question of ours that has no shape: whoever asked waits no longer.
+
+    It is not refused to the client: under that id it would take it for the answer to a request of its own.
+    """
+    logger.warning("An answer was passed over: it is not a JSON-RPC 2.0 response.")
+    if isinstance(number, bool) or not isinstance(number, (int, str)):
+        return None
+    return _error(number, INVALID_REQUEST, "the answer is not a JSON-RPC 2.0 response")
+
+
 def storable(body: bytes) -> bytes:
-    """A message's bytes with what no text can hold marked, so that the check of arguments refuses it."""
+    """A message's bytes with what no text can hold marked, so that the check of arguments refuses it.
+
+    An answer without a shape comes back as one that says so, as it does on standard input.
+    """
+    if b'"method"' not in body and isinstance(answer := understood(body)[0], JSONRPCError):
+        return answer.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8")
     if not _HALVES.search(body):
         try:
             body.decode("utf-8")
