@@ -151,7 +151,9 @@ def test_every_property_has_its_row() -> None:
 def test_every_command_has_its_row() -> None:
     named = _first_cells("The command line")
 
-    assert named == {one.callback.__name__ for one in app.registered_commands if one.callback}
+    assert named == {
+        one.name or one.callback.__name__ for one in app.registered_commands if one.callback is not None
+    }
 
 
 def test_every_command_is_shown_at_work() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vault_palace.core import budget
 from vault_palace.core.errors import InvalidArguments, NotFound
-from vault_palace.core.sections import Entry, headings, part
+from vault_palace.core.sections import Entry, count, headings, part
 from vault_palace.core.sections import outline as sized
 
 
@@ -167,6 +167,18 @@ def test_an_outline_of_many_headings_keeps_the_upper_ones() -> None:
     text = "".join(f"# Top {top}\n\n" + "## Below\n\nx\n\n" * 30 for top in range(20))
 
     assert outline(text) == [f"Top {top}" for top in range(20)]
+
+
+def test_an_outline_below_a_lone_title_keeps_what_the_note_begins_and_ends_with() -> None:
+    days = "".join(f"## Day {day}\n\nx\n\n" for day in range(60))
+    text = f"# Log\n\n{days}## Decisions\n\n### Queue\n\nKafka\n"
+
+    found = outline(text)
+
+    assert len(found) == 40
+    assert found[:3] == ["Log", "Day 0", "Day 1"]
+    assert found[-2:] == ["Day 59", "Decisions"]
+    assert count(text) == 63
 
 
 @pytest.mark.parametrize("wanted", ["from 3", "From 3", " from  3 "])

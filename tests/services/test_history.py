@@ -41,6 +41,17 @@ def test_a_history_is_told_newest_first(palace: Palace, clock: Clock) -> None:
     assert answer["operations"][0]["machine"] == palace.house.machine
 
 
+def test_a_path_that_a_person_renamed_is_answered_with_the_new_one(palace: Palace, vault: Path) -> None:
+    palace.write("one", path="room/Pump")
+    (vault / PUMP).rename(vault / "01_Shallow/Boiler.md")
+
+    with pytest.raises(NotFound, match="does not exist") as refused:
+        palace.read(path=PUMP)
+
+    assert refused.value.hint == "It is now at 01_Shallow/Boiler.md."
+    assert refused.value.facts["now_at"] == ["01_Shallow/Boiler.md"]
+
+
 def test_times_are_those_of_the_vault_s_zone(vault: Path, open_palace: OpenPalace) -> None:
     (vault / "_System/Policy.md").write_text("---\ntimezone: Asia/Tokyo\n---\n", encoding="utf-8")
     palace = open_palace()

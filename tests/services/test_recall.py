@@ -132,7 +132,8 @@ def test_a_long_note_is_cut_and_says_how_to_get_the_rest(palace: Palace) -> None
     answer = palace.read(title="Long", max_tokens=300)
 
     assert answer["truncated"]
-    assert answer["outline"][3].startswith("Part 3 (")
+    assert [line.partition(" (")[0] for line in answer["outline"]] == ["Part 0", "Part 1", "Part 19"]
+    assert "3 of 20 headings:" in answer["more"]
     assert answer["next"] == f"from {len(answer['content'])}"
     assert palace.read(title="Long", section="Part 7")["content"].startswith("## Part 7")
 

@@ -31,6 +31,22 @@ def test_the_same_in_other_words_is_a_near_duplicate(palace: Palace) -> None:
     assert "words are the same" in related[0]["why"]
 
 
+def test_a_short_note_that_links_another_does_not_repeat_it(palace: Palace) -> None:
+    palace.write("Order holds in one part.", title="Kafka topics")
+
+    related = palace.write("See [[Kafka topics]].", title="Apollo")["related"]
+
+    assert related == []
+
+
+def test_a_note_that_repeats_what_it_links_is_a_near_duplicate(palace: Palace) -> None:
+    palace.write(RETENTION, title="Retention")
+
+    related = palace.write(f"{REWORDED} See [[Retention]].", title="How long orders stay")["related"]
+
+    assert kinds(related) == {f"{L1}/Retention.md": "near-duplicate"}
+
+
 def test_the_same_title_is_a_near_duplicate_whatever_the_text(palace: Palace) -> None:
     palace.write("One thing.", title="Café plan")
 

@@ -30,6 +30,14 @@ def header(root: Path, path: str) -> dict[str, Any]:
     return dict(frontmatter.read((root / path).read_text(encoding="utf-8")).values)
 
 
+def test_a_title_that_is_not_the_file_s_name_comes_with_the_link_that_leads_there(palace: Palace) -> None:
+    saved = palace.write("x", title="Project log", path="apollo/log")
+    same = palace.write("y", title="Kafka")
+
+    assert saved["warnings"] == ["A link to it is [[log]]: the title is not the file's name, only an alias."]
+    assert same["warnings"] == []
+
+
 def test_a_written_note_is_found_by_the_next_search(palace: Palace) -> None:
     palace.write("The audit trail decided it.", title="Event sourcing")
 

@@ -178,6 +178,17 @@ def test_a_note_that_exists_supersedes_several_at_once(palace: Palace, vault: Pa
     assert (operation.verb, len(operation.steps)) == (mode, 3)
 
 
+@pytest.mark.parametrize("mode", ["create", "append"])
+def test_a_write_says_what_it_superseded(palace: Palace, mode: str) -> None:
+    palace.write("x", title="Old")
+    if mode == "append":
+        palace.write("y", title="New")
+
+    saved = palace.write("z", mode=mode, title="New", supersedes="Old")
+
+    assert saved["warnings"] == [f"{L1}/Old.md is marked as superseded by it."]
+
+
 def test_a_circle_is_refused_when_an_agent_would_make_one(palace: Palace) -> None:
     palace.write("x", title="Old")
     palace.write("y", title="New", supersedes="Old")

@@ -372,6 +372,14 @@ def test_a_home_is_refused_even_when_it_is_marked(monkeypatch: pytest.MonkeyPatc
             find_palace(root)
 
 
+def test_a_folder_around_the_home_is_not_called_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "ann"))
+
+    with pytest.raises(PathViolation, match="holds your home folder"):
+        find_palace(tmp_path)
+
+
 @pytest.mark.parametrize("root", ["/", "//", "/tmp/.."])
 def test_the_root_is_refused(root: str) -> None:
     """FS-18"""

@@ -110,6 +110,17 @@ def test_wrong_words_end_with_2_before_anything_is_opened(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--vault", "v", "status"], ["--json", "status"]])
+def test_an_option_before_the_command_is_told_its_place(
+    words: list[str], palace: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = main(words)
+
+    said = capsys.readouterr()
+    assert ended == 2
+    assert f"vault-palace COMMAND {words[0]}" in said.out + said.err
+
+
 def test_wrong_words_are_json_too_when_json_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["search", "x", "--limit", "many", "--json"])
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.surfaces.stand_in import METABOLIZED
-from vault_palace.surfaces.cli import render, screen, standing
+from vault_palace.surfaces.cli import render, screen, standing, watching
 from vault_palace.surfaces.cli.screen import Block, Says, Table
 
 DECISION = {"path": "01_Shallow/a.md", "to": "_Archive", "rule": "2", "reason": "streak -1"}
@@ -231,3 +231,11 @@ def test_more_hits_are_one_option_away() -> None:
     said = lines(render.found(answer))
 
     assert said == ["Nothing found.", "cut", "More: --cursor abc"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "120 min"), (7_200, "2 h"), (69_538, "19 h")],
+)
+def test_a_span_is_told_in_the_unit_a_person_would_use(seconds: float, said: str) -> None:
+    assert watching.span(seconds) == said

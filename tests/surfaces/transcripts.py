@@ -29,6 +29,7 @@ PLAIN = (
     (re.compile(r"\d+ days old"), "N days old"),
     (re.compile(r"in \d+\.\d s"), "in SECONDS"),
     (re.compile(r"\S+\.sqlite3"), "CACHE"),
+    (re.compile(r"\d+\.\d MB"), "SIZE"),
 )
 
 

@@ -99,25 +99,48 @@ def headings(text: str) -> list[Heading]:
 def outline(text: str, most: int = _LISTED, *, below: str = "") -> list[Entry]:
     """The headings of *text* as `part` takes them, with what each section costs; *most* at the most.
 
-    Where they are more, the deepest are left out first. *below* is a section's name: only those inside of it.
+    Where they are more, the deepest are left out first, and of the first level that does not fit whole those
+    in its middle: what a note begins with and what it ends with stays. *below* is a section's name: only
+    those inside of it.
     """
     known = headings(text)
-    inside = known
-    if below:
-        (outer,) = _named(known, below)
-        inside = [heading for heading in known if outer.start < heading.start < outer.end]
     # Each stretch between two headings is counted once, whatever it is a part of.
     marks = [0, *(heading.start for heading in known), len(text)]
     spent = [0, *accumulate(budget.tokens(text[start:end]) for start, end in pairwise(marks))]
     number = {heading.start: at for at, heading in enumerate(known, 1)} | {len(text): len(known) + 1}
-    level = 6
-    while level > 1 and sum(heading.level <= level for heading in inside) > most:
-        level -= 1
-    chosen = [heading for heading in inside if heading.level <= level and heading.title][:most]
+    chosen = _upper(_titled(known, below), most)
     return [
         Entry(name, heading.level, spent[number[heading.end]] - spent[number[heading.start]])
         for heading, name in zip(chosen, _names(known, chosen), strict=True)
     ]
+
+
+def count(text: str, *, below: str = "") -> int:
+    """How many headings an outline without a limit would have."""
+    return len(_titled(headings(text), below))
+
+
+def _titled(known: Sequence[Heading], below: str) -> list[Heading]:
+    inside = known
+    if below:
+        (outer,) = _named(known, below)
+        inside = [heading for heading in known if outer.start < heading.start < outer.end]
+    return [heading for heading in inside if heading.title]
+
+
+def _upper(inside: Sequence[Heading], most: int) -> list[Heading]:
+    """*most* of the headings at the most, in their order: whole levels, of the next one both ends.
+
+    Where whole levels make an outline, the next one adds nothing; a title above all else makes none.
+    """
+    level = 0
+    while level < 6 and sum(heading.level <= level + 1 for heading in inside) <= most:
+        level += 1
+    next_ = [heading for heading in inside if heading.level == level + 1]
+    whole = sum(heading.level <= level for heading in inside)
+    room = most - whole if whole <= most // 4 else 0
+    kept = {heading.start for heading in next_[: room - room // 2] + next_[len(next_) - room // 2 :]}
+    return [heading for heading in inside if heading.level <= level or heading.start in kept]
 
 
 def _names(known: Sequence[Heading], chosen: Sequence[Heading]) -> list[str]:

@@ -44,11 +44,22 @@ def _by_path(house: House, path: str) -> Note:
         stem = places.stem_and_extension(place.rpartition("/")[2])[0]
         try:
             house.refresh(if_older=0)
-            found = paths_named(house, stem)
+            known = followed(house, place)
+            found = known or paths_named(house, stem)
         except VaultError:
-            found = []  # reading by path never needs the cache
-        hint = f"It may be at {', '.join(found[:5])}." if found else "Search for it."
+            known = found = []  # reading by path never needs the cache
+        is_ = "is now" if known else "may be"
+        hint = f"It {is_} at {', '.join(found[:5])}." if found else "Search for it."
         raise NotFound(f"{place} does not exist.", hint=hint, path=place, now_at=found[:5]) from None
+
+
+def followed(house: House, place: str) -> list[str]:
+    """Where the note is now that was at *place* when the journals last told of it, whoever moved it."""
+    for entry in reversed(house.journal.recent_of(place, "")):
+        for fact in entry.notes:
+            if fact.id and fact.path == place:
+                return house.shelf.paths_of_id(fact.id)
+    return []
 
 
 def _unique(house: House, given: str, what: str, ask: Callable[[], list[str]]) -> Note:

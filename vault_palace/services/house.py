@@ -213,8 +213,9 @@ class House:
         """Refuse a destructive call that is not confirmed, or one too many within a minute (SPEC §9)."""
         policy = self.policy()
         if policy.destructive_require_confirm and not confirm:
+            first = "the note" if verb in ("purge_memory", "forget") else "a dry run"
             raise PolicyViolation(
-                f"{verb} needs confirm: true.", hint="Look at a dry run or at the note first, then confirm."
+                f"{verb} needs confirm: true.", hint=f"Look at {first} first, then confirm."
             )
         if not policy.max_destructive_per_minute:
             raise RateLimited(

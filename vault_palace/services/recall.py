@@ -81,6 +81,8 @@ def read(
         )
         if outline:
             answer["outline"] = outline
+            if len(outline) < (headings := sections.count(shown, below=part.name)):
+                answer["more"] += f" {len(outline)} of {headings} headings:"
         go_on(answer)
     if replacement := house.shelf.superseded_by(note.path):
         answer["superseded_by"] = replacement
@@ -108,12 +110,10 @@ def _outline(text: str, part: sections.Part, most: int) -> list[str]:
     """The headings inside of *part*, as many as *most* tokens hold; none behind its beginning."""
     if part.start:
         return []
-    lines: list[str] = []
-    for entry in sections.outline(text, below=part.name):
-        most -= budget.tokens(str(entry)) + 1
-        if most < 0:
-            break
-        lines.append(str(entry))
+    lines = [str(entry) for entry in sections.outline(text, below=part.name)]
+    while lines and (spent := sum(budget.tokens(line) + 1 for line in lines)) > most:
+        fewer = min(len(lines) - 1, len(lines) * most // spent + 1)
+        lines = [str(entry) for entry in sections.outline(text, fewer, below=part.name)] if fewer else []
     return lines
 
 

@@ -62,8 +62,10 @@ def _related(house: House, cache: Cache, note: Note) -> list[Related]:
     }
     scored: list[tuple[float, str, Related]] = []
     for one in alike:
-        found = likeness.likeness(own, sets[one.note.path], weight)
         path = one.note.path
+        # A link repeats the other's title; that is no part of what this note says itself.
+        named = likeness.telling(texts.words(one.note.title), stop) if path in linked else frozenset()
+        found = likeness.likeness(own - named, sets[path], weight)
         if path in duplicates:
             continue
         if found.is_same:

@@ -245,7 +245,9 @@ def _create(
             continue
         if free != stem:
             warnings.insert(0, f"The name {stem!r} was taken; the memory is called {free!r}.")
-        return _answer(house, place, text, "create", warnings)
+        elif title and free != title:
+            warnings.append(f"A link to it is [[{free}]]: the title is not the file's name, only an alias.")
+        return _answer(house, place, text, "create", warnings + _marked(older))
     raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=folder)
 
 
@@ -257,6 +259,10 @@ def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") 
         text = house.patched(note, note.editable, {"superseded_by": by})
         edits.append(Put(path=note.path, before=note.stored, data=house.kept_up(note, text).encode("utf-8")))
     return edits
+
+
+def _marked(older: Sequence[Note]) -> list[str]:
+    return [f"{note.path} is marked as superseded by it." for note in older]
 
 
 def _warnings(content: str, older: Sequence[Note]) -> list[str]:
@@ -338,11 +344,11 @@ def _change(
                 _refuse_circle(house, place, [house.look(other.path) for other in older])
                 edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
                 edits += _superseded(house, older, place)
-                house.perform(mode, edits, why=f"{mode} by an agent")
+                house.perform(mode, edits, why="replaced" if mode == "replace" else "appended")
         except NoteChanged:
             older = [house.look(other.path) for other in older]
             continue
-        return _answer(house, place, text, mode, warnings + notes)
+        return _answer(house, place, text, mode, warnings + notes + _marked(older))
     raise Conflict(f"{place} keeps changing.", hint="Read it again, then repeat.", path=place)
 
 

@@ -384,8 +384,11 @@ def new_palace(root: Path | str) -> Path:
     if place.parent == place:
         raise PathViolation(f"{place} is the root of a file system, not a vault.", path=str(place))
     if home.is_relative_to(place) or _same_folder(home, place):
+        what = "is" if _same_folder(home, place) else "holds"
         raise PathViolation(
-            f"{place} is a home folder, not a vault.", hint="Name the vault's own folder.", path=str(place)
+            f"{place} {what} your home folder, and no vault.",
+            hint="Name the vault's own folder.",
+            path=str(place),
         )
     if Layer.of_folder(place.name) is not None:
         raise PathViolation(

@@ -211,6 +211,16 @@ def test_mc_05_a_huge_section_is_read_to_its_end(typical: Palace) -> None:
     assert "".join("".join(pieces).split()) == "".join(f"# Long\n\n{body}".split())
 
 
+def test_mc_05_a_note_that_is_cut_says_so_once(typical: Palace) -> None:
+    typical.write("# Once\n\n" + "words and more words. " * 900, title="Once")
+
+    answered = call(typical, "read_memory", title="Once", max_tokens=600, touch=False)
+
+    assert answered.structured["truncated"]
+    assert "Ask for the rest with section" in answered.text
+    assert fit.SAID not in answered.text
+
+
 def test_mc_05_a_note_over_its_budget_is_answered_with_its_outline(typical: Palace) -> None:
     parts = "".join(f"## Part {number}\n\n{'words and more words. ' * 90}\n\n" for number in range(9))
     typical.write(f"# All\n\n{parts}", title="Outlined")

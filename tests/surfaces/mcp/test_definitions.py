@@ -104,6 +104,14 @@ def test_instructions_speak_of_no_tool_that_is_not_offered(tool: str) -> None:
     assert tool not in instructions(offered)
 
 
+def test_instructions_do_not_say_that_reading_counts_where_nothing_is_written() -> None:
+    offered = PRESETS["all"]
+
+    assert "keeps a memory alive" in instructions(offered)
+    assert "no read keeps a memory alive" in instructions(offered, read_only=True)
+    assert "Reading counts" not in instructions(offered, read_only=True)
+
+
 def test_instructions_teach_the_habit() -> None:
     told = instructions(PRESETS["core"])
 

@@ -92,6 +92,11 @@ def _as_wrong_arguments(refusal: Any) -> InvalidArguments:
     context = getattr(refusal, "ctx", None)
     path = context.command_path if context is not None else "vault-palace"
     message = str(refusal.format_message())
+    if path == "vault-palace" and getattr(refusal, "option_name", "") in ("--vault", "--json"):
+        option = refusal.option_name
+        return InvalidArguments(
+            f"{option} stands behind the command.", hint=f"vault-palace COMMAND {option} …"
+        )
     return InvalidArguments(message, hint=f"See: {path} --help")
 
 

@@ -66,9 +66,9 @@ def _faults(faults: Sequence[ProblemAnswer]) -> list[Block]:
 
 def _index(facts: _Facts) -> str:
     said = [str(facts.get("state", "unknown"))]
-    for key, noun in (("notes", "notes"), ("rows", "files"), ("schema", "schema")):
-        if key in facts:
-            said.append(f"{noun} {facts[key]}")
+    # It also holds the pages of the system, so that its number is not that of the memories above.
+    if said != ["ready"] and "notes" in facts:
+        said.append(f"notes {facts['notes']}")
     size = facts.get("bytes")
     if isinstance(size, int):
         said.append(f"{size / 1_000_000:.1f} MB")

@@ -83,8 +83,16 @@ def watch_once(palace: Palace, screen: Screen, *, sleep: Callable[[float], None]
             steps += 1
     finally:
         lease.release()
-    left = "" if seconds is None else f"; more is due in {seconds:.0f} s"
+    left = "" if seconds is None else f"; the next is due in {span(seconds)}"
     say(f"Kept: everything was compared, in {steps} step{'s' if steps != 1 else ''}{left}.", False)
+
+
+def span(seconds: float) -> str:
+    """About how long, in the unit that a person would say it in."""
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _sayer(screen: Screen) -> Callable[[str, bool], None]:

@@ -79,10 +79,17 @@ def within(shape: Shape, structured: Structured, most: int) -> Answered:
 
 def _text(shape: Shape, structured: Structured, left_out: Mapping[str, int]) -> str:
     text = shape.show(structured)
-    if not left_out:
+    if not left_out or _says_so(shape, structured, left_out):
         return text
     parts = [f"{count} of {key}" if count > 1 else f"part of {key}" for key, count in left_out.items()]
     return f"{text}\n{SAID}{', '.join(parts)}. {shape.advice}".rstrip()
+
+
+def _says_so(shape: Shape, structured: Structured, left_out: Mapping[str, int]) -> bool:
+    """Whether the answer tells by itself what is left out: only the end of a text that can be read on."""
+    return (
+        shape.shortened is not None and [*left_out] == [shape.cuts[-1]] and bool(structured.get(shape.told))
+    )
 
 
 def _next(shape: Shape, structured: Structured, most: int) -> str:
@@ -126,7 +133,7 @@ def _shorten(
             structured["cursor"] = None  # it would step over what was left out
     if "truncated" in structured:
         structured["truncated"] = True
-    if shape.told:
+    if shape.told and not _says_so(shape, structured, left_out):
         _tell(shape.told, structured, left_out)
 
 

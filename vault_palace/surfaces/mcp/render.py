@@ -216,7 +216,9 @@ def metabolize(answer: Answer) -> str:
         [f"- waits: {path(item['path'])}: {line(item['reason'])}" for item in answer["waiting"]],
         [f"- skipped: {path(item['path'])}: {line(item['reason'])}" for item in answer["skipped"]],
         line(answer["note"]),
-        "Carry it out with confirm: true." if answer["dry_run"] and answer["decisions"] else "",
+        "Carry it out by the same call with confirm: true and no dry_run."
+        if answer["dry_run"] and answer["decisions"]
+        else "",
     )
 
 
@@ -230,7 +232,8 @@ def _renamed(answer: Answer) -> list[str]:
 
 def purge(answer: Answer) -> str:
     return _lines(
-        f"Archived {path(answer['path'])} as {path(answer['archived_to'])}; restore_memory brings it back.",
+        f"Archived {path(answer['path'])} as {path(answer['archived_to'])}; restore_memory, or a person's "
+        "`vault-palace restore`, brings it back.",
         _left(answer),
     )
 
@@ -284,7 +287,10 @@ def recover(answer: Answer) -> str:
 
 
 def health(answer: Answer) -> str:
-    index = ", ".join(f"{key} {line(value)}" for key, value in answer["index"].items() if value != "")
+    known = answer["index"]
+    index = ", ".join(line(known[key]) for key in ("state", "reason") if known.get(key))
+    if known.get("compared"):
+        index += f", compared with the folder {line(known['compared'])}"
     layers = ", ".join(f"{count} {layer}" for layer, count in answer["layers"].items())
     faults = answer["fault_count"]
     return _lines(

@@ -85,7 +85,7 @@ def build(desk: Desk) -> Server[None]:
         NAME,
         version=__version__,
         title="Vault Palace",
-        instructions=instructions(desk.tools),
+        instructions=instructions(desk.tools, read_only=desk.read_only),
         lifespan=lifespan,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,

@@ -17,6 +17,9 @@ LEAST_TOKENS, MOST_TOKENS = 200, 20_000
 MOST_HITS = 100
 BRIEF_TOKENS = 600
 
+_READS = "\n- Reading counts as use and keeps a memory alive, searching does not."
+_READS_ONLY = "\n- The vault is read-only here: nothing is written, and no read keeps a memory alive."
+
 # Line by line in pieces, each with the tools that it speaks of: who is not offered them is not told of them.
 _HABIT: tuple[tuple[str, str], ...] = (
     (
@@ -36,7 +39,7 @@ _HABIT: tuple[tuple[str, str], ...] = (
             "twice. One idea a note."
         ),
     ),
-    ("read_memory", "\n- Reading counts as use and keeps a memory alive, searching does not."),
+    ("read_memory", _READS),
     ("rate_memory", " After one helped, rate_memory it: density 0.5 and above keeps it, 0.8 lasts."),
     (
         "purge_memory",
@@ -56,9 +59,10 @@ _HABIT: tuple[tuple[str, str], ...] = (
 )
 
 
-def instructions(offered: Collection[str]) -> str:
+def instructions(offered: Collection[str], *, read_only: bool = False) -> str:
     """What an agent is told of the server before all, where these tools are *offered*."""
-    return "".join(text for tool, text in _HABIT if not tool or tool in offered)
+    told = "".join(text for tool, text in _HABIT if not tool or tool in offered)
+    return told.replace(_READS, _READS_ONLY) if read_only else told
 
 
 LAYERS = ("shallow", "sediment", "bedrock")
