@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.surfaces.stand_in import FOUND, MATCH, METABOLIZED, StandIn, put_in_place
-from vault_palace.surfaces.cli import main
+from vault_palace.surfaces.cli import main, screen
+from vault_palace.surfaces.cli.screen import Table
 
 pty = pytest.importorskip("pty", reason="pseudo terminals are POSIX's")
 
@@ -137,3 +138,13 @@ def test_progress_is_shown_on_a_terminal(palace: StandIn, terminal: Callable[...
 
     tty.shown()
     assert status == 0
+
+
+def test_an_id_for_the_next_command_is_shown_in_one_piece(terminal: Callable[..., Terminal]) -> None:
+    tty = terminal()
+    row = ("0123456789abcdef", *(["a long reason that has to be folded somewhere"] * 6))
+
+    columns = ("operation", "when", "what", "why", "who", "note", "versions")
+    screen._print([Table(columns, [row])], screen._console(sys.stdout), sys.stdout)
+
+    assert "0123456789abcdef" in tty.shown()

@@ -238,6 +238,9 @@ def _cell(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+COPIED = frozenset({"operation", "version"})  # columns whose words go into the next command: in one piece
+
+
 def _draw(console: Console, block: Block) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
@@ -247,7 +250,7 @@ def _draw(console: Console, block: Block) -> None:
         return
     grid = Grid(title=Text(block.title) if block.title else None, title_justify="left", header_style="bold")
     for column in block.columns:
-        grid.add_column(Text(column), overflow="fold")
+        grid.add_column(Text(column), overflow="fold", no_wrap=column in COPIED)
     for row in block.rows:
         grid.add_row(*(Text(_cell(cell)) for cell in row))
     console.print(grid)
