@@ -145,6 +145,6 @@ def test_an_id_for_the_next_command_is_shown_in_one_piece(terminal: Callable[...
     row = ("0123456789abcdef", *(["a long reason that has to be folded somewhere"] * 6))
 
     columns = ("operation", "when", "what", "why", "who", "note", "versions")
-    screen._print([Table(columns, [row])], screen._console(sys.stdout), sys.stdout)
+    screen.Screen.open(as_json=False).show(None, [Table(columns, (row,))])
 
     assert "0123456789abcdef" in tty.shown()
