@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.services.conftest import Clock
-from vault_palace.core.errors import Busy
+from vault_palace.core.errors import Busy, TimedOut
+from vault_palace.services import pace, quiet
 from vault_palace.services.attention import open_notes
 from vault_palace.services.palace import Palace
 from vault_palace.storage.vault import Vault
@@ -58,6 +60,49 @@ def test_a_note_that_keeps_changing_answers_busy(
         palace.rate(path=saved, density=0.9)
 
     assert 9 <= clock.slept <= 11
+
+
+@contextmanager
+def given_up_after(looks: int) -> Iterator[None]:
+    """Within it nobody waits for the answer any more, once that was asked so many times."""
+    asked = iter([False] * looks)
+    token = pace.PACE.set(pace.Pace(lambda *_: None, lambda: False, lambda: next(asked, True)))
+    try:
+        yield
+    finally:
+        pace.PACE.reset(token)
+
+
+def test_mc_08_a_call_that_is_cancelled_while_it_waits_for_a_person_does_nothing(
+    palace: Palace, vault: Path, clock: Clock
+) -> None:
+    saved = palace.write("x", title="T")["saved_path"]
+    edit(vault / saved, clock, seconds_ago=0)
+    before = (vault / saved).read_bytes()
+
+    with given_up_after(looks=2), pytest.raises(TimedOut, match="nothing was done"):
+        palace.purge(saved, confirm=True)
+
+    assert (vault / saved).read_bytes() == before
+    assert clock.slept == pytest.approx(2 * quiet.LOOK_SECONDS)
+
+
+def test_mc_08_a_call_that_is_cancelled_while_another_machine_writes_does_nothing(
+    palace: Palace, vault: Path
+) -> None:
+    saved = palace.write("x", title="T")["saved_path"]
+    marker = vault / ".palace/lock"
+    marker.write_bytes(b"1\nlaptop.example\n")
+    before = (vault / saved).read_bytes()
+
+    with given_up_after(looks=2), pytest.raises(TimedOut, match="nothing was done"):
+        palace.write("more", mode="append", path="T")
+
+    assert (vault / saved).read_bytes() == before
+    assert marker.read_bytes() == b"1\nlaptop.example\n"
+    marker.unlink()
+    palace.write("more", mode="append", path="T")
+    assert "more" in (vault / saved).read_text()
 
 
 def test_an_append_never_waits_for_a_note_to_be_quiet(palace: Palace, vault: Path, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ from vault_palace.core.memory import Reading
 from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
 from vault_palace.core.policy import Policy
 from vault_palace.core.streak import resting
-from vault_palace.services import caller, copies, deeds, policies
+from vault_palace.services import caller, copies, deeds, pace, policies
 from vault_palace.services.machine import machine_id
 from vault_palace.services.shelf import FRESH_SECONDS, Shelf
 from vault_palace.services.shown import Shown
@@ -75,6 +76,11 @@ OUTSIDE_SECONDS = 6 * 3600  # nobody settles for longer than that
 REDO = 50  # how often an edit is made anew on a note that changed under it; twenty agents may write at once
 
 
+def _wait_for_lock(seconds: float) -> None:
+    pace.wait_on()
+    time.sleep(seconds)
+
+
 class House:
     """The open palace. Its methods are what the verbs share; the verbs themselves are in their modules."""
 
@@ -84,7 +90,7 @@ class House:
         self.machine = machine
         self.versions = Versions(vault)
         self.journal = Journal(vault, machine, clock=settings.clock)
-        self._lock = WriteLock(vault)
+        self._lock = WriteLock(vault, wait=_wait_for_lock)
         self.guard = threading.RLock()
         self._policy: tuple[tuple[Mark | None, Mark | None], Policy, tuple[Problem, ...]] | None = None
         self._applied = policies.Applied(vault)

@@ -20,6 +20,7 @@ class Pace:
 
     report: Callable[[int, int, str], None]  # how many are done, of how many, what comes now
     cancelled: Callable[[], bool]
+    given_up: Callable[[], bool] = lambda: False  # nobody waits for the answer any more
 
 
 PACE: ContextVar[Pace | None] = ContextVar("pace", default=None)
@@ -37,6 +38,17 @@ def step(done: int, total: int, what: str) -> None:
     if pace.cancelled():
         raise TimedOut("The call was cancelled; what was not done yet is left as it was.", done=done)
     pace.report(done, total, what)
+
+
+def wait_on() -> None:
+    """Raises `TimedOut` when nobody wants any more what is waited for.
+
+    To be called again and again by who waits before anything is done. A server that stops does not end the
+    wait at once, as it does at a step: calls under way get their moment.
+    """
+    pace = PACE.get()
+    if pace is not None and pace.given_up():
+        raise TimedOut("The call was cancelled while it waited; nothing was done.")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vault_palace.core import rules
 from vault_palace.core.errors import Busy, Conflict, LockTimeout, NotFound, VaultError
+from vault_palace.services import pace
 from vault_palace.services.attention import open_notes, seconds_since
 from vault_palace.services.house import House, Note, Put
 
@@ -85,6 +86,7 @@ def wait_quiet(house: House, paths: Sequence[str], *, body: bool = False) -> Non
             raise Busy(
                 f"{path} is being edited: {reason}.", hint="Retry later; appending works at once.", path=path
             )
+        pace.wait_on()
         house.settings.sleep(LOOK_SECONDS)
         waited += LOOK_SECONDS
 

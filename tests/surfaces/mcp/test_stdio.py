@@ -235,6 +235,19 @@ def test_input_that_ends_in_the_middle_of_a_write_lets_it_finish_and_answers_it(
     assert (tmp_path / "closed").exists()
 
 
+def test_a_call_that_never_ends_does_not_keep_a_server_whose_client_left(tmp_path: Path) -> None:
+    soon = {"server.FAREWELL_SECONDS": 0.2, "wire.FAREWELL_SECONDS": 0.2}
+    with RawClient(tmp_path, module=FAKE, env={"FAKE_CONSTANTS": json.dumps(soon)}) as client:
+        client.open()
+        client.request("tools/call", {"name": "write_memory", "arguments": {"content": "x", "title": "slow"}})
+        appears(tmp_path / "started")
+
+        client.end_input()
+
+        assert client.wait() == 0
+    assert not (tmp_path / "finished").exists()
+
+
 def test_a_whole_conversation_through_a_pipe_is_answered(client: RawClient) -> None:
     wanted = [client.request("tools/call", {"name": "read_map", "arguments": {}}) for _ in range(20)]
 

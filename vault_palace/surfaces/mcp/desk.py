@@ -81,7 +81,7 @@ class Desk:
 
         def run() -> T:
             CALLER.set(caller_of(context))
-            PACE.set(Pace(_progress(context), self._cancelled))
+            PACE.set(Pace(_progress(context), self._cancelled, _given_up))
             return question(self.door.palace())
 
         return await anyio.to_thread.run_sync(run)
@@ -160,7 +160,7 @@ class Desk:
         caller = caller_of(context)
         CALLER.set(caller)
         progress = _progress(context)
-        PACE.set(Pace(progress, self._cancelled))
+        PACE.set(Pace(progress, self._cancelled, _given_up))
         self.metrics.called_by(caller.agent)
         arguments = strict.read_arguments(tool.name, tool.text.arguments, given)
         call = tools.Call(

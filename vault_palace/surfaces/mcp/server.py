@@ -46,7 +46,7 @@ from vault_palace.surfaces.mcp.metrics import KEEPER, REQUESTS, Metrics
 from vault_palace.surfaces.mcp.prompts import Prompts
 from vault_palace.surfaces.mcp.resources import Resources
 from vault_palace.surfaces.mcp.texts import instructions
-from vault_palace.surfaces.mcp.wire import Wire, claim_standard_streams
+from vault_palace.surfaces.mcp.wire import FAREWELL_SECONDS, Wire, claim_standard_streams
 
 if TYPE_CHECKING:
     from vault_palace.services.palace import Palace
@@ -217,6 +217,14 @@ def end_on_signals(desk: Desk, end: Callable[[], object], ended_by: list[int]) -
             signal.signal(number, wake)
 
 
+def _client_left(desk: Desk) -> None:
+    """Its calls may still answer, but one that does not end keeps nobody: a write is safe against that."""
+    desk.end()
+    last = threading.Timer(2 * FAREWELL_SECONDS, os._exit, (0,))
+    last.daemon = True
+    last.start()
+
+
 def serve(settings: Settings) -> int:
     """Serve the vault of *settings* on standard input and output until the client leaves.
 
@@ -233,7 +241,7 @@ def serve(settings: Settings) -> int:
         sys.stderr.write(f"vault-palace: {render.plain(f'{error.code}: {error}')}\n")
         return error.exit_status
     desk = desk_for(settings)
-    wire = Wire(*claim_standard_streams(), ending=desk.end)
+    wire = Wire(*claim_standard_streams(), ending=partial(_client_left, desk))
     ended_by: list[int] = []
     try:
         anyio.run(_serve, desk, wire, ended_by)
