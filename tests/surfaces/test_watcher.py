@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -782,3 +783,34 @@ def test_health_and_status_say_who_keeps_the_vault(at_home: House, start: Start)
     for facts in (health(at_home)["watch"], curate.status(at_home)["watch"]):
         assert (facts["mode"], facts["keeper"]) == ("events", True)
         assert str(facts["holder"]).startswith(f"process {os.getpid()} on ")
+
+
+class Waiting(Recorder):
+    """A keeper that has to write, and waits for whoever holds the lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+
+    def step(self, paths: Collection[str] | None = None, *, stop: Any = None) -> float | None:
+        assert self.house is not None
+        self.began.set()
+        with self.house.locked():
+            return None
+
+
+def test_a_keeper_that_waits_for_another_machine_ends_when_it_is_told_to(
+    vault: Path, start: Start, said: Said
+) -> None:
+    (vault / ".palace").mkdir(exist_ok=True)
+    (vault / ".palace/lock").write_bytes(b"1\nlaptop.example\n")
+    waiting = Waiting()
+    watch = start(keeper=waiting)
+    assert waiting.began.wait(PATIENCE)
+
+    watch.stop()
+
+    assert watch._thread is not None
+    assert not watch._thread.is_alive()
+    assert not watch.lease.held
+    assert said.like("step") == []

@@ -15,10 +15,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from vault_palace.core.errors import VaultError
+from vault_palace.core.errors import TimedOut, VaultError
 from vault_palace.core.places import JOURNALS
 from vault_palace.services import quiet
 from vault_palace.services.house import House
+from vault_palace.services.pace import PACE, Pace
 from vault_palace.storage.lease import Lease
 from vault_palace.storage.mounts import remote_system
 from vault_palace.storage.vault import palace_mark
@@ -186,6 +187,8 @@ class Watch:
     # -- the thread ----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        # While it waits for another writer it can be stopped; nothing else asks for its steps.
+        PACE.set(Pace(lambda *_: None, lambda: False, self._stopping.is_set))
         try:
             self._sleep(self._patience, until_heard=False)
             while not self._stopping.is_set():
@@ -443,6 +446,8 @@ class Watch:
         try:
             seconds = keeper.step(paths, stop=self._must_stop)
         except Exception as error:  # the outer edge of the keeping: whatever fails, it is tried again
+            if self._stopping.is_set() and isinstance(error, TimedOut):
+                return
             self.count.failures += 1
             code = error.code if isinstance(error, VaultError) else "internal"
             if not isinstance(error, VaultError):
