@@ -646,7 +646,7 @@ def enormous(note: Write, house: House) -> House:
             " (SELECT 'A note whose name goes on and on until it is as long as names get to be' AS stem)"
             " WHERE note.path = '01_Shallow/proto.md'"
         )
-        db.execute("INSERT INTO link SELECT id, 0, 'lost ' || id, 'lost', NULL FROM note WHERE id > 1")
+        db.execute("INSERT INTO link SELECT id, 0, 'lost ' || id, 'lost', NULL, NULL FROM note WHERE id > 1")
         paths = [path for (path,) in db.execute("SELECT path FROM note")]
     db.close()
     house.shelf.close()
