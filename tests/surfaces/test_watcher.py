@@ -800,12 +800,13 @@ class Waiting(Recorder):
 
 
 def test_a_keeper_that_waits_for_another_machine_ends_when_it_is_told_to(
-    vault: Path, start: Start, said: Said
+    vault: Path, note: Note, start: Start, said: Said
 ) -> None:
-    (vault / ".palace").mkdir(exist_ok=True)
-    (vault / ".palace/lock").write_bytes(b"1\nlaptop.example\n")
     waiting = Waiting()
     watch = start(keeper=waiting)
+    (vault / ".palace/lock").write_bytes(b"1\nlaptop.example\n")
+    waiting.began.clear()
+    note("01_Shallow/new.md")
     assert waiting.began.wait(PATIENCE)
 
     watch.stop()
