@@ -291,6 +291,8 @@ def health(answer: Answer) -> str:
     index = ", ".join(line(known[key]) for key in ("state", "reason") if known.get(key))
     if known.get("compared"):
         index += f", compared with the folder {line(known['compared'])}"
+    if known.get("path"):
+        index += f", {known.get('bytes', 0)} bytes in {path(known['path'])}"
     layers = ", ".join(f"{count} {layer}" for layer, count in answer["layers"].items())
     faults = answer["fault_count"]
     return _lines(
