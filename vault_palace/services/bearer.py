@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 
 from vault_palace.core.errors import Exists, PolicyViolation, StorageFailed, VaultError
+from vault_palace.services.machine import make_own_folder
 from vault_palace.storage import files
 
 FOLDER = "tokens"
@@ -36,7 +37,7 @@ def read_or_make(state_dir: Path, root: Path) -> str:
     if known is not None:
         return known
     made = _made()
-    _make_folder(place.parent)
+    make_own_folder(place.parent)
     staged = files.stage(place, made.encode("ascii") + b"\n", 0o600)
     try:
         files.put(staged, place, expect=None)
@@ -50,7 +51,7 @@ def rotate(state_dir: Path, root: Path) -> str:
     """A new token in the old one's place. Running servers take it at the next request."""
     place = token_file(state_dir, root)
     made = _made()
-    _make_folder(place.parent)
+    make_own_folder(place.parent)
     files.write_state(place, made.encode("ascii") + b"\n", durable=True)
     return made
 
@@ -97,17 +98,6 @@ def _must_be_private(info: os.stat_result, place: Path) -> None:
 
 def _made() -> str:
     return f"vp_{secrets.token_urlsafe(BYTES)}"
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        files.make_folders(folder, 0o700)
-    except VaultError as error:
-        raise StorageFailed(
-            f"This machine's own folder {folder} cannot be made: {error.message}",
-            hint="Is VAULT_PALACE_STATE_DIR right?",
-            path=str(folder),
-        ) from error
 
 
 def _gone(place: Path) -> str:

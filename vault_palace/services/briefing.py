@@ -20,12 +20,11 @@ from vault_palace.core.errors import PathViolation, VaultError
 from vault_palace.core.model import Decision, Layer, Memory, Problem
 from vault_palace.index.overview import Brief, Room, Twin, Written
 from vault_palace.index.queries import Only
-from vault_palace.services import ageing, arguments, finding, sessions
+from vault_palace.services import ageing, arguments, finding, sessions, troubles
 from vault_palace.services.answers import BriefAnswer, BriefSection
 from vault_palace.services.history import DEEDS
 from vault_palace.services.house import House
 from vault_palace.storage.journal import RECENT
-from vault_palace.storage.operations import open_operations
 from vault_palace.storage.records import Entry
 
 TOKENS = 600  # when the caller names no budget
@@ -424,11 +423,7 @@ def _problems(house: House, seen: Brief, place: _Place) -> list[Line]:
         *seen.problems.first,
         *(_twin(twin) for twin in seen.twins.first),
         *(_copy(path) for path in seen.conflicts.first),
-        *house.policy_problems(),
-        *house.shelf.strays,
-        *house.shelf.doubts,
-        *open_operations(house.journal),
-        *house.quarrels.values(),
+        *troubles.beside_notes(house),
     }
     if seen.unsettled > JUDGED:
         undated = f"{seen.unsettled} memories have no day of decay yet; metabolize dry_run tells what leaves"

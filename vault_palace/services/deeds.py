@@ -79,12 +79,17 @@ def unseen(house: House) -> Callable[[Memory, str, str], bool]:
     return differs
 
 
+def has_news(house: House, note: Note) -> bool:
+    """Whether a person did something to *note* that the journals do not have yet."""
+    return note.reading is not None and unseen(house)(note.reading.memory, note.id, note.body_hash)
+
+
 def see(house: House, note: Note) -> None:
     """Put on record what a person did to *note*, where the note itself needs no change. Lock held.
 
     Else the next change of theirs would look like this one, and this one like one made then.
     """
-    if note.reading is None or not unseen(house)(note.reading.memory, note.id, note.body_hash):
+    if not has_news(house, note):
         return
     _record(house, "seen", "a person changed it", house.note_facts(note.path, note.stored.data))
 

@@ -457,7 +457,7 @@ class Keeper:
                 deeds.put_on_record(house, verb, why, note=note, was=was)
             self._told[path] = now
             self._journal_dirty = self._map_dirty = True
-        elif note.reading is not None and deeds.unseen(house)(note.reading.memory, note.id, note.body_hash):
+        elif deeds.has_news(house, note):
             with house.locked(AGAIN):
                 deeds.see(house, note)
         return None

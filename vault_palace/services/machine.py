@@ -18,14 +18,7 @@ def machine_id(state_dir: Path | None) -> str:
     if known := _named_there(place):
         return known
     made = f"m{secrets.token_hex(6)}"
-    try:
-        files.make_folders(state_dir, 0o700)
-    except VaultError as error:
-        raise StorageFailed(
-            f"This machine's own folder {state_dir} cannot be made: {error.message}",
-            hint="Is VAULT_PALACE_STATE_DIR right?",
-            path=str(state_dir),
-        ) from error
+    make_own_folder(state_dir)
     staged = files.stage(place, made.encode("ascii"), 0o600)
     try:
         # Several agents start at once: whoever comes second takes the first one's name, since nobody else
@@ -37,6 +30,18 @@ def machine_id(state_dir: Path | None) -> str:
             return known
         files.write_state(place, made.encode("ascii"), durable=True)  # what is there is no name
     return made
+
+
+def make_own_folder(folder: Path) -> None:
+    """Make *folder*, of this machine's own state, for its user alone; refused with what to look at."""
+    try:
+        files.make_folders(folder, 0o700)
+    except VaultError as error:
+        raise StorageFailed(
+            f"This machine's own folder {folder} cannot be made: {error.message}",
+            hint="Is VAULT_PALACE_STATE_DIR right?",
+            path=str(folder),
+        ) from error
 
 
 def _named_there(place: Path) -> str:

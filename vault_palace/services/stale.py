@@ -7,7 +7,7 @@ brought: property lines and texts are put back, beside the person's own words, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from vault_palace.core import frontmatter, merge
@@ -111,32 +111,37 @@ class Overwritten:
 
     def _rate_home(self, home: str, own: Sequence[_Change]) -> None:
         """What agents rated while a late save stood at the old place counts for the note at *home*."""
+        rated = [
+            entry.at
+            for entry in self.house.journal.recent()
+            if entry.verb == "rate" and any((step.to or step.path) == home for step in entry.steps)
+        ]
         for entry, trace, *_ in own:
             before, after = self._header(trace.before), self._header(trace.after)
-            if entry.verb != "rate" or before is None or after is None:
+            if entry.verb != "rate" or before is None or after is None or max([*rated, entry.at]) > entry.at:
                 continue
             note = self.house.look(home)
-            if any(
-                later.verb == "rate" and later.at > entry.at and (step.to or step.path) == home
-                for later in self.house.journal.recent()
-                for step in later.steps
-            ):
-                continue
             changes: dict[str, Value | Delete] = {
                 key: after.values.get(key, DELETE)
                 for key in RATED
                 if before.values.get(key) != after.values.get(key)
                 and note.header.values.get(key) != after.values.get(key)
             }
-            if not changes or note.text is None:
-                continue
-            try:
-                text = self.house.patched(note, note.text, changes)
-            except MalformedNote:
-                continue
-            with self.house.locked(PATIENCE):
-                edit = Put(path=home, before=note.stored, data=text.encode("utf-8"))
-                self.house.perform("put back", [edit], why=f"rated where a late save stood: {entry.op}")
+            if note.text is not None:
+                self._write(note, note.text, changes, f"rated where a late save stood: {entry.op}")
+
+    def _write(self, note: Note, text: str, changes: Mapping[str, Value | Delete], why: str) -> Note:
+        """*note* with this *text* and these properties, as it is on disk afterwards."""
+        try:
+            text = self.house.patched(note, text, changes)
+        except MalformedNote:
+            return note
+        if text == note.text:
+            return note
+        with self.house.locked(PATIENCE):
+            edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
+            self.house.perform("put back", [edit], why=why)
+        return self.house.look(note.path)
 
     def _before_move(self, path: str, home: str) -> bytes | None:
         """What the note was before it was moved from *path*; empty when that is not kept, None for no move.
@@ -288,16 +293,7 @@ class Overwritten:
             if before.values.get(key) != after.values.get(key)
             and note.header.values.get(key) == before.values.get(key)
         }
-        try:
-            text = self.house.patched(note, text, changes)
-        except MalformedNote:
-            return note
-        if text == note.text:
-            return note
-        with self.house.locked(PATIENCE):
-            edit = Put(path=note.path, before=note.stored, data=text.encode("utf-8"))
-            self.house.perform("put back", [edit], why=f"a save had overwritten {what}")
-        return self.house.look(note.path)
+        return self._write(note, text, changes, f"a save had overwritten {what}")
 
     @staticmethod
     def _body_back(text: str, now: str, before: str, after: str, all_of_it: bool, *, at_the_end: bool) -> str:

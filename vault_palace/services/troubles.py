@@ -63,16 +63,21 @@ def _twin(path: str, first: str, code: str, value: str) -> Problem:
 def _sorted(house: House, of_notes: Iterable[Problem]) -> list[Problem]:
     found = {
         *generated.outside(house, of_notes),
-        *house.shelf.strays,
-        *house.shelf.doubts,
+        *beside_notes(house),
         *_conflict_copies(house),
-        *house.policy_problems(),
         *house.journal.problems(),
-        *open_operations(house.journal),
-        *house.quarrels.values(),
         *generated.problems(house),
     }
     return sorted(found, key=lambda item: (item.path, item.line, item.code, item.message))
+
+
+def beside_notes(house: House) -> Iterator[Problem]:
+    """What policy, disk, operations left open and other programs give to see to, as it is known anyway."""
+    yield from house.shelf.strays
+    yield from house.shelf.doubts
+    yield from house.policy_problems()
+    yield from open_operations(house.journal)
+    yield from house.quarrels.values()
 
 
 def _conflict_copies(house: House) -> Iterator[Problem]:
