@@ -72,6 +72,7 @@ def test_every_default_of_the_format_is_the_default_here() -> None:
         "active_content": "refuse",
         "agent_writes": "direct",
         "read_only": False,
+        "style_classes": False,
     }
 
 

@@ -313,7 +313,7 @@ def test_each_vault_and_each_schema_has_its_own_file(tmp_path: Path) -> None:
 
     assert one != two
     assert one.parent.parent == two.parent.parent == tmp_path
-    assert one.name == "index-5.sqlite3"
+    assert one.name == "index-6.sqlite3"
 
 
 def test_fm_37_what_is_missing_in_a_note_does_not_make_the_next_comparison_work(cache: Cache) -> None:

@@ -83,6 +83,7 @@ def read_memory(
         decays_on=read.day("decays_on"),
         rises_on=read.day("rises_on"),
         rises_to=read.rises_to(),
+        edited_on=read.day("edited_on"),
     )
     identity = read.id()
     return Reading(memory, read.fills, tuple(read.problems), identity)
@@ -485,6 +486,7 @@ _SHOWN: Mapping[str, Callable[[Memory], Change]] = {
     "last_touched": lambda memory: show_when(memory.last_touched),
     "layer_since": lambda memory: _when(memory.layer_since),
     "density": lambda memory: _plain(memory.density),
+    "edited_on": lambda memory: _day(memory.edited_on),
     "streak": lambda memory: _plain(memory.streak),
     "decay_days": lambda memory: _plain(memory.decay_days),
     "decays_on": lambda memory: _day(memory.decays_on),

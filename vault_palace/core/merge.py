@@ -39,7 +39,7 @@ PLACES = frozenset(
         "archived_from",
     }
 )
-_BY_RULE = frozenset({"streak", "missed", "last_touched", "status", "density", "rated_on"})
+_BY_RULE = frozenset({"streak", "missed", "last_touched", "status", "density", "rated_on", "edited_on"})
 _UNITED = ("tags", "aliases", "supersedes")
 
 
@@ -178,6 +178,8 @@ def merged_use(main: Memory, copy: Memory | None, *, touched: bool) -> dict[str,
     if copy is None:
         return {}
     fields: dict[str, object] = {}
+    if copy.edited_on is not None and (main.edited_on is None or copy.edited_on > main.edited_on):
+        fields["edited_on"] = copy.edited_on
     if main.streak is not None and copy.streak is not None:
         linked = links(main.backlinks)
         use = max(main.streak - linked, copy.streak - links(copy.backlinks))

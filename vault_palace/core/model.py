@@ -53,6 +53,7 @@ class Status(StrEnum):
     DECAYING = "decaying"
     CRYSTALLIZED = "crystallized"
     ARCHIVED = "archived"
+    PROPOSED = "proposed"  # an agent wrote it, and waits for a person to say yes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,7 @@ class Memory:
     decays_on: date | None = None
     rises_on: date | None = None
     rises_to: Layer | None = None
+    edited_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ PROPERTIES = (
     Property("layer_since", "datetime", derived=True),
     Property("density", "number"),
     Property("rated_on", "date"),
+    Property("edited_on", "date", derived=True),
     Property("streak", "number", derived=True),
     Property("decay_days", "number"),
     Property("decays_on", "date", derived=True),
@@ -149,6 +152,7 @@ PROPERTIES = (
     Property("missed", "number", derived=True),
     Property("pinned", "checkbox"),
     Property("status", "text", derived=True),
+    Property("review", "multitext"),
     Property("supersedes", "multitext"),
     Property("superseded_by", "text"),
     Property("tags", "tags"),

@@ -48,6 +48,7 @@ class Policy:
     active_content: str = "refuse"
     agent_writes: str = "direct"
     read_only: bool = False
+    style_classes: bool = False
     zone: tzinfo = UTC
     max_search_matches: int | None = None
     max_metabolize_scan: int | None = None
@@ -157,6 +158,7 @@ KINDS: Mapping[str, _Kind] = {
     "active_content": _Choice(("refuse", "allow")),
     "agent_writes": _Choice(("direct", "proposed")),
     "read_only": _Switch(),
+    "style_classes": _Switch(),
 }
 
 # Obsidian's own properties, and Obsidian Publish's: a person may put them on any note.

@@ -14,8 +14,10 @@ from vault_palace.core.dates import days_between
 from vault_palace.core.model import ARCHIVE, Decision, Layer, Memory, Plan, Status
 from vault_palace.core.policy import Policy
 from vault_palace.core.streak import (
+    approve,
     archive,
     arrive,
+    at_rest,
     days_for,
     dragged,
     entered,
@@ -25,7 +27,6 @@ from vault_palace.core.streak import (
     quiet_since,
     recount,
     respect_streak,
-    resting,
     settle,
     settle_on,
     touch,
@@ -36,6 +37,7 @@ __all__ = [
     "ROWS",
     "Facts",
     "Row",
+    "approve",
     "archive",
     "arrive",
     "brake",
@@ -64,6 +66,7 @@ class Facts:
 
     layer: Layer
     pinned: bool
+    proposed: bool
     density: float
     streak: int
     age: int
@@ -107,7 +110,7 @@ class Row:
     when: Callable[[Facts], bool]
     then: str | None  # a layer, ARCHIVE, or None to stay
     why: Callable[[Facts], str]
-    status: Status | None = None  # of a note that stays; None: as a note that is well
+    status: Status | None = None  # of a note that stays; None, or proposed: as a note that is well
 
 
 _ANY = frozenset(Layer)
@@ -116,7 +119,8 @@ _SEDIMENT = frozenset({Layer.SEDIMENT})
 
 # The first row that matches wins. Protection stands first, so that nothing below can reach a pinned
 # note; in each layer the way up stands before the way out, so that a note which earns both rises;
-# the rows that only name a status come last, and the very last one always matches.
+# the rows that only name a status come last, and the very last one always matches. What an agent proposed
+# never rises before a person said yes; it fades like any other.
 ROWS: tuple[Row, ...] = (
     Row(
         "0",
@@ -128,7 +132,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "1",
         _SHALLOW,
-        lambda f: f.age >= f.settled_age and f.stay >= f.settled_stay and f.valued,
+        lambda f: not f.proposed and f.age >= f.settled_age and f.stay >= f.settled_stay and f.valued,
         Layer.SEDIMENT,
         lambda f: (
             f"{f.worth(f.policy.sediment_density, f.policy.sediment_streak)}"
@@ -148,7 +152,12 @@ ROWS: tuple[Row, ...] = (
     Row(
         "3",
         _SEDIMENT,
-        lambda f: f.age > f.policy.bedrock_age and f.stay >= f.policy.minimum_stay and f.treasured,
+        lambda f: (
+            not f.proposed
+            and f.age > f.policy.bedrock_age
+            and f.stay >= f.policy.minimum_stay
+            and f.treasured
+        ),
         Layer.BEDROCK,
         lambda f: (
             f"{f.worth(f.policy.bedrock_density, f.policy.bedrock_streak)}"
@@ -238,6 +247,7 @@ def _facts(settled: Memory, today: date, policy: Policy, days_threshold: int | N
     return Facts(
         layer=settled.layer,
         pinned=settled.pinned,
+        proposed=settled.status is Status.PROPOSED,
         density=settled.density,
         streak=settled.streak,
         age=days_between(settled.created.date(), today),
@@ -256,7 +266,7 @@ def _first(rows: Iterable[Row], facts: Facts) -> Row:
 
 def _follow(row: Row, settled: Memory, now: datetime, policy: Policy) -> Memory:
     if row.then is None:
-        status = row.status or resting(settled.layer)
+        status = row.status if row.status and settled.status is not Status.PROPOSED else at_rest(settled)
         return settled if settled.status is status else replace(settled, status=status)
     if isinstance(row.then, Layer):
         return move_to(settled, row.then, now, policy)

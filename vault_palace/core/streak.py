@@ -96,7 +96,7 @@ def touch(memory: Memory, now: datetime, policy: Policy) -> Memory:
         streak = max(use, 0) + linked
     # A use may be written late, after a newer one: the last touch never goes back.
     last = max(memory.last_touched, policy.wall(now))
-    return replace(memory, streak=streak, last_touched=last, missed=0, status=resting(memory.layer))
+    return replace(memory, streak=streak, last_touched=last, missed=0, status=at_rest(memory))
 
 
 def recount(memory: Memory, backlinks: int) -> Memory:
@@ -146,7 +146,7 @@ def move_to(memory: Memory, layer: Layer, now: datetime, policy: Policy) -> Memo
         layer_since=max(wall, memory.layer_since or wall),
         decay_days=memory.decay_days if personal else policy.lifetime(layer),
         missed=0,
-        status=resting(layer),
+        status=at_rest(replace(memory, layer=layer)),
     )
     return _lifted(moved)
 
@@ -181,13 +181,26 @@ def dragged(memory: Memory) -> bool:
 
 
 def arrive(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """The note with its properties brought to the folder it was found in; others stay as they are."""
-    return move_to(memory, memory.layer, now, policy) if dragged(memory) else memory
+    """The note with its properties brought to the folder it was found in; others stay as they are.
+
+    A person moved it, so one that was only proposed is approved.
+    """
+    return approve(move_to(memory, memory.layer, now, policy)) if dragged(memory) else memory
+
+
+def approve(memory: Memory) -> Memory:
+    """The note after a person said yes to it; one that is not proposed stays as it is."""
+    return replace(memory, status=resting(memory.layer)) if memory.status is Status.PROPOSED else memory
 
 
 def resting(layer: Layer) -> Status:
     """The status of a note that is well."""
     return Status.CRYSTALLIZED if layer is Layer.BEDROCK else Status.ACTIVE
+
+
+def at_rest(memory: Memory) -> Status:
+    """The status of this note while it is well: only a person ends that it is proposed."""
+    return Status.PROPOSED if memory.status is Status.PROPOSED else resting(memory.layer)
 
 
 def _down(memory: Memory, steps: int) -> int:

@@ -233,6 +233,7 @@ def memory_column(memory: Memory | None) -> str | None:
             memory.decays_on and memory.decays_on.isoformat(),
             memory.rises_on and memory.rises_on.isoformat(),
             memory.rises_to,
+            memory.edited_on and memory.edited_on.isoformat(),
         ]
     )
 
@@ -245,7 +246,7 @@ def memory_of_column(path: str, column: str | None) -> Memory | None:
         layer, recorded, created, touched, since, density, streak, backlinks, missed, *days = json.loads(
             column
         )
-        decay_days, pinned, status, decays_on, rises_on, rises_to = days
+        decay_days, pinned, status, decays_on, rises_on, rises_to, edited_on = days
         return Memory(
             path=path,
             layer=Layer(layer),
@@ -263,6 +264,7 @@ def memory_of_column(path: str, column: str | None) -> Memory | None:
             decays_on=decays_on and date.fromisoformat(decays_on),
             rises_on=rises_on and date.fromisoformat(rises_on),
             rises_to=rises_to and Layer(rises_to),
+            edited_on=edited_on and date.fromisoformat(edited_on),
         )
     except (TypeError, ValueError) as error:
         raise DamagedRowError(f"the properties of {path}") from error

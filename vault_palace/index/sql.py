@@ -43,7 +43,7 @@ from vault_palace.index.notes import (
 
 APPLICATION = 0x56505043  # how our files differ from any other SQLite file
 SCHEMA = (
-    5  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
+    6  # any change below, or of `core.text.words`, is a new number and a new file: there are no migrations
 )
 
 # The words are letters and digits joined by blanks (`core.text`), and the `ascii` tokenizer leaves them so.

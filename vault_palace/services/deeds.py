@@ -35,7 +35,7 @@ def observer(house: House) -> Observe:
     For many notes as of now: policy and journals are asked once. A streak that a person set is theirs: no
     lifetime before now is taken off it. Of the time for which they pinned the note nothing is taken off
     either; a pin was set or taken out at the file's time. A body they changed is a use on the day they
-    changed it, the file's again.
+    changed it, the file's again, and `edited_on` is that day.
     """
     policy, now = house.policy(), house.now()
     earlier = house.earlier_policies()
@@ -57,8 +57,12 @@ def observer(house: House) -> Observe:
                 memory = rules.unpin(memory, at, policy)
             elif last.body == body:  # else the file's time may be that of a later edit
                 memory = replace(rules.settle(replace(memory, pinned=False), at, policy), pinned=True)
-        if last.body and last.body != body and policy.wall(edited).date() > memory.last_touched.date():
-            memory = rules.touch(memory, edited, policy)
+        if last.body and last.body != body:
+            day = policy.wall(edited).date()
+            if day > memory.last_touched.date():
+                memory = rules.touch(memory, edited, policy)
+            if memory.edited_on is None or day > memory.edited_on:
+                memory = replace(memory, edited_on=day)
         return memory
 
     return observe
