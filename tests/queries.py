@@ -73,7 +73,28 @@ def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Ro
     return [shown.header(column) for column in found["order"]], rows
 
 
+def groups(root: Path, file: str, now: str) -> list[tuple[str, list[str]]]:
+    """The groups of the first view of a `.base` file: what each is headed by, and the notes in it by path."""
+    complaints: list[str] = []
+    shown = BaseView(
+        load_base((root / file).read_text(encoding="utf-8")),
+        VaultFiles(VaultIndex(root)),
+        None,
+        complaints.append,
+    )
+    shown.ev.now = datetime.fromisoformat(now)
+    found = cast("dict[str, Any]", shown.view(""))
+    made = [
+        (str(heading), [record.rel for record in records])
+        for heading, records in shown.groups(found, shown.rows(found))
+    ]
+    assert complaints == []
+    return made
+
+
 def _shown(value: object) -> object:
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
     return value.path if isinstance(value, Link) else value
 
 
@@ -81,5 +102,7 @@ def _cell(column: str, path: str, value: object) -> object:
     """A Bases value as the DQL twin shows it: the note by its path, dates as text."""
     if column == "file.name":
         return path
+    if isinstance(value, list):
+        return [getattr(one, "target", one) for one in value]
     moment = getattr(value, "value", None)
     return moment.strftime("%Y-%m-%d") if isinstance(moment, datetime) else value

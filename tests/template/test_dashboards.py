@@ -1,4 +1,4 @@
-"""The two dashboards, executed: exact rows, from Dataview and Bases alike, with broken notes among them."""
+"""What a date hangs over, executed: exact rows, from Dataview and Bases alike, with broken notes among them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ RISE_COLUMNS = [
 HERE = "decays_on: 2026-12-02\nrises_on: 2026-12-02\nrises_to: sediment"
 
 # What must be there: path, properties besides those that every note has, and the row.
-DECAYING = (
+OVERDUE = (
     ("01_Shallow/Long overdue.md", "decays_on: 2026-09-20", ("2026-09-20", -72)),
     ("01_Shallow/Overdue.md", "decays_on: 2026-11-30", ("2026-11-30", -1)),
+)
+DECAYING = (
     ("01_Shallow/ideas/Room.md", "decays_on: 2026-12-01", ("2026-12-01", 0)),
     ("01_Shallow/Today.md", "decays_on: 2026-12-01\npinned: false", ("2026-12-01", 0)),
     ("01_Shallow/Conflicted copy of the plan.md", "decays_on: 2026-12-02", ("2026-12-02", 1)),
@@ -120,7 +122,7 @@ def palace(tmp_path: Path) -> Path:
     """The template with memories as the product writes them, and what people and sync tools add."""
     root = tmp_path / "vault"
     shutil.copytree(template_root(), root)
-    for path, properties, _ in (*DECAYING, *RISING):
+    for path, properties, _ in (*OVERDUE, *DECAYING, *RISING):
         body = INLINE if path.endswith("Inline.md") else "See [[Today]].\n"
         write(root, path, f"---\n{properties}\n{COMMON}\n---\n\n{body}")
     for path, properties in ABSENT.items():
@@ -141,7 +143,7 @@ def dataview(root: Path, name: str, now: str, zone: str) -> tuple[list[str], lis
 
 def bases(root: Path, name: str, now: str, zone: str) -> tuple[list[str], list[Row]]:
     with viewing_machine(now, zone):
-        return base(root, f"{DASHBOARDS}/{name}.base", "Within 7 days", now)
+        return base(root, f"{DASHBOARDS}/{name}.base", "", now)
 
 
 Shown = Callable[[Path, str, str, str], tuple[list[str], list[Row]]]
@@ -164,6 +166,15 @@ def test_what_is_about_to_decay_is_shown(palace: Path, shown: Shown, now: str, z
 
 @BOTH
 @EVERYWHERE
+def test_what_is_overdue_is_shown(palace: Path, shown: Shown, now: str, zone: str) -> None:
+    columns, rows = shown(palace, "Overdue memories", now, zone)
+
+    assert columns == DECAY_COLUMNS
+    assert rows == [(path, layer(path), 0.4, -1, 2, day, left, "active") for path, _, (day, left) in OVERDUE]
+
+
+@BOTH
+@EVERYWHERE
 def test_what_is_about_to_rise_is_shown(palace: Path, shown: Shown, now: str, zone: str) -> None:
     columns, rows = shown(palace, "About to rise", now, zone)
 
@@ -174,7 +185,7 @@ def test_what_is_about_to_rise_is_shown(palace: Path, shown: Shown, now: str, zo
 
 
 @BOTH
-@pytest.mark.parametrize("name", ["About to decay", "About to rise"])
+@pytest.mark.parametrize("name", ["About to decay", "Overdue memories", "About to rise"])
 def test_a_new_vault_shows_an_empty_table(tmp_path: Path, shown: Shown, name: str) -> None:
     shutil.copytree(template_root(), tmp_path / "vault")
 
@@ -184,7 +195,7 @@ def test_a_new_vault_shows_an_empty_table(tmp_path: Path, shown: Shown, name: st
 
 
 @BOTH
-@pytest.mark.parametrize("name", ["About to decay", "About to rise"])
+@pytest.mark.parametrize("name", ["About to decay", "Overdue memories", "About to rise"])
 def test_a_vault_of_broken_notes_alone_shows_an_empty_table(tmp_path: Path, shown: Shown, name: str) -> None:
     # Dataview shows an error in place of the table when a step of the query fails for every row.
     root = tmp_path / "vault"
@@ -205,7 +216,7 @@ def test_odd_values_are_shown_as_they_are(palace: Path, shown: Shown) -> None:
         "---\ndecays_on: 2026-09-01\ndensity: high\nstreak: many\n---\n",
     )
 
-    _, rows = shown(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
+    _, rows = shown(palace, "Overdue memories", f"{TODAY}T12:00:00", "UTC")
 
     assert rows[0] == ("01_Shallow/AAA odd.md", "Shallow", "high", "many", None, "2026-09-01", -91, None)
 
@@ -237,6 +248,7 @@ def test_days_left_are_calendar_days_where_clocks_change(
     assert [(row[5], row[6]) for row in rows] == [(day, left)]
 
 
+@BOTH
 @pytest.mark.parametrize(
     ("horizon", "names"),
     [
@@ -246,20 +258,23 @@ def test_days_left_are_calendar_days_where_clocks_change(
         ("", {"Today.md", "Room.md", "Last.md"}),
     ],
 )
-def test_dataview_looks_as_far_ahead_as_the_policy_says(palace: Path, horizon: str, names: set[str]) -> None:
+def test_both_look_as_far_ahead_as_the_policy_says(
+    palace: Path, shown: Shown, horizon: str, names: set[str]
+) -> None:
     policy = palace / "_System/Policy.md"
     text = policy.read_text(encoding="utf-8").replace("horizon_days: 7\n", f"horizon_days: {horizon}\n", 1)
     policy.write_text(text, encoding="utf-8")
 
-    _, rows = dataview(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
+    _, rows = shown(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
 
     looked_for = {"Today.md", "Room.md", "Last.md", "One day too late.md"}
     assert {Path(str(row[0])).name for row in rows} & looked_for == names
 
 
+@BOTH
 @pytest.mark.parametrize("text", [None, "---\nshallow_days: 3\n---\n", "---\nhorizon_days: [\n---\n"])
-def test_dataview_looks_seven_days_ahead_where_the_policy_does_not_say(
-    palace: Path, text: str | None
+def test_both_look_seven_days_ahead_where_the_policy_does_not_say(
+    palace: Path, shown: Shown, text: str | None
 ) -> None:
     policy = palace / "_System/Policy.md"
     if text is None:
@@ -267,15 +282,16 @@ def test_dataview_looks_seven_days_ahead_where_the_policy_does_not_say(
     else:
         policy.write_text(text, encoding="utf-8")
 
-    _, rows = dataview(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
+    _, rows = shown(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
 
     assert [row[0] for row in rows] == [path for path, _, _ in DECAYING]
 
 
-def test_a_policy_note_elsewhere_does_not_set_the_horizon(palace: Path) -> None:
+@BOTH
+def test_a_policy_note_elsewhere_does_not_set_the_horizon(palace: Path, shown: Shown) -> None:
     write(palace, "Policy.md", "---\nhorizon_days: 900\n---\nbody\n")
 
-    _, rows = dataview(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
+    _, rows = shown(palace, "About to decay", f"{TODAY}T12:00:00", "UTC")
 
     assert [row[0] for row in rows] == [path for path, _, _ in DECAYING]
 

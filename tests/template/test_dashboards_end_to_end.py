@@ -1,4 +1,4 @@
-"""The two dashboards over a vault that the product made, day by day, while a person was careless in it."""
+"""The dashboards of fate over a vault that the product made, day by day, while a person was careless in it."""
 
 from __future__ import annotations
 
@@ -154,12 +154,22 @@ DECAYING: dict[str, tuple[int, list[Row]]] = {
     "after": (
         17,
         [
-            row("01_Shallow/A word.md", 0.2, 0, 0, "2031-03-14", -3),
-            row("01_Shallow/Empty.md", 0.2, 0, 0, "2031-03-14", -3),
-            row("01_Shallow/Plain.md", 0.2, 0, 0, "2031-03-14", -3),
             row("01_Shallow/Read.md", 0.2, 1, 0, "2031-03-18", 1),
             # Gold and Plain link to it; Sand did, and is in the archive. One lifetime is missed.
             row("01_Shallow/Hub.md", 0.2, 1, 2, "2031-03-23", 6, status="decaying"),
+        ],
+    ),
+    "later": (25, []),
+}
+OVERDUE: dict[str, tuple[int, list[Row]]] = {
+    "untidy": (6, []),
+    "before": (8, []),
+    "after": (
+        17,
+        [
+            row("01_Shallow/A word.md", 0.2, 0, 0, "2031-03-14", -3),
+            row("01_Shallow/Empty.md", 0.2, 0, 0, "2031-03-14", -3),
+            row("01_Shallow/Plain.md", 0.2, 0, 0, "2031-03-14", -3),
         ],
     ),
     "later": (25, []),
@@ -196,6 +206,18 @@ def test_what_is_about_to_decay_is_shown(stages: dict[str, Path], shown: Shown, 
 
     for now, zone in looked_at(day):
         columns, found = shown(stages[stage], "About to decay", now, zone)
+
+        assert columns == DECAY_COLUMNS
+        assert found == rows
+
+
+@BOTH
+@pytest.mark.parametrize("stage", OVERDUE)
+def test_what_is_overdue_is_shown(stages: dict[str, Path], shown: Shown, stage: str) -> None:
+    day, rows = OVERDUE[stage]
+
+    for now, zone in looked_at(day):
+        columns, found = shown(stages[stage], "Overdue memories", now, zone)
 
         assert columns == DECAY_COLUMNS
         assert found == rows
