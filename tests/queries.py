@@ -56,20 +56,24 @@ def table(root: Path, query: str, origin: str = "") -> tuple[list[str], list[Row
 
 def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Row]]:
     """Column names and rows of one view of a `.base` file; a complaint of the evaluator fails the test."""
+    return base_text(root, (root / file).read_text(encoding="utf-8"), now, view=view)
+
+
+def base_text(
+    root: Path, text: str, now: str, origin: str = "", *, view: str = ""
+) -> tuple[list[str], list[Row]]:
+    """The same for the text of a Base that stands in the note *origin*; the first view where none is named."""
     complaints: list[str] = []
-    shown = BaseView(
-        load_base((root / file).read_text(encoding="utf-8")),
-        VaultFiles(VaultIndex(root)),
-        None,
-        complaints.append,
-    )
+    files = VaultFiles(VaultIndex(root))
+    this = next((record for record in files.records if record.rel == origin), None)
+    shown = BaseView(load_base(text), files, this, complaints.append)
     shown.ev.now = datetime.fromisoformat(now)
     found = cast("dict[str, Any]", shown.view(view))
     rows = [
         tuple(_cell(column, record.rel, shown.value(column, record)) for column in found["order"])
         for record in shown.rows(found)
     ]
-    assert complaints == []
+    assert not complaints, complaints
     return [shown.header(column) for column in found["order"]], rows
 
 
@@ -104,5 +108,7 @@ def _cell(column: str, path: str, value: object) -> object:
         return path
     if isinstance(value, list):
         return [getattr(one, "target", one) for one in value]
+    if hasattr(value, "target"):
+        return f"[[{value.target}]]"  # a property that is one link; DQL gives the text that it is
     moment = getattr(value, "value", None)
     return moment.strftime("%Y-%m-%d") if isinstance(moment, datetime) else value

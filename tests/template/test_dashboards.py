@@ -1,4 +1,4 @@
-"""What a date hangs over, executed: exact rows, from Dataview and Bases alike, with broken notes among them."""
+"""What a date hangs over: exact rows, from Dataview and Bases alike, with broken notes among them."""
 
 from __future__ import annotations
 

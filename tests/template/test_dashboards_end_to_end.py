@@ -1,4 +1,4 @@
-"""The dashboards of fate over a vault that the product made, day by day, while a person was careless in it."""
+"""What decays and rises in a vault that the product made, day by day, while a person was careless in it."""
 
 from __future__ import annotations
 

@@ -29,6 +29,10 @@ COPY_IN_DATAVIEW = f'regextest("{_pattern("$")}", lower(file.name))'
 COPY_IN_BASES = f"/{_pattern('[.]md$')}/.matches(file.name.lower())"
 
 
+# What a property may be in Bases that is neither text nor a date.
+OTHER_TYPES = ("number", "boolean", "list", "object", "link")
+
+
 @dataclass(frozen=True, slots=True)
 class Both:
     """The same, for each of the two."""
@@ -83,7 +87,7 @@ def day_in_dataview(name: str) -> tuple[str, ...]:
 
 def day_in_bases(name: str) -> Steps:
     """The same for Bases: filters, and the formulas `due` and `days_left`."""
-    others = " && ".join(f'!{name}.isType("{kind}")' for kind in ("number", "boolean", "list", "object"))
+    others = " && ".join(f'!{name}.isType("{kind}")' for kind in OTHER_TYPES)
     return Steps(
         filters=(
             f"!{name}.isEmpty()",

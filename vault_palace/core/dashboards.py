@@ -38,8 +38,8 @@ def names() -> tuple[str, ...]:
 
 
 _TWINS = (
-    "This table needs the community plugin Dataview; the one above needs no plugin. Both count from the date of"
-    " the machine that shows them."
+    "This table needs the community plugin Dataview; the one above needs no plugin. Both count from the date"
+    " of the machine that shows them."
 )
 
 
@@ -99,8 +99,8 @@ def _quoted(text: str) -> str:
 
 
 _COPY = (
-    "Copy a block into a note of your own. Those that say `base` need no plugin, those that say `dataview` need"
-    " the community plugin Dataview. The program never puts one into a note."
+    "Copy a block into a note of your own. Those that say `base` need no plugin, those that say `dataview`"
+    " need the community plugin Dataview. The program never puts one into a note."
 )
 
 

@@ -15,6 +15,7 @@ from vault_palace.core.dashboardlines import (
     COPY_IN_BASES,
     COPY_IN_DATAVIEW,
     NOT_FOREIGN,
+    OTHER_TYPES,
     UNPINNED,
     Column,
     Dashboard,
@@ -136,8 +137,8 @@ def _fates(words: Words) -> Iterator[Dashboard]:
         name="About to rise",
         opening=(
             "Memories that sink a layer deeper within the next days, where they last longer: from"
-            " Shallow to Sediment, from Sediment to Bedrock. A negative number of days left means that the next run moves"
-            " them.\n\nTo hold one where it is, tick `pinned`, or lower its `density`."
+            " Shallow to Sediment, from Sediment to Bedrock. A negative number of days left means that"
+            " the next run moves them.\n\nTo hold one where it is, tick `pinned`, or lower its `density`."
         ),
         view="Within the horizon",
         columns=[
@@ -233,12 +234,16 @@ def _worth(words: Words) -> Iterator[Dashboard]:
             *words.memories(*words.living),
             'WHERE typeof(file.frontmatter.density) = "number"',
             f"FLATTEN {_WORTH} AS worth",
+            "WHERE worth >= 0 AND worth <= 1",
             f"FLATTEN {_USED} AS used",
             *BARS.dataview,
             "SORT worth DESC, used DESC, file.path ASC",
             f"LIMIT {MOST}",
         ],
-        filters=[*words.files(*words.living), 'density.isType("number")'],
+        filters=[
+            *words.files(*words.living),
+            'if(density.isType("number"), density >= 0 && density <= 1, false)',
+        ],
         formulas=[layer_formula, _WORTH_FORMULA, _USED_FORMULA, *BARS.bases],
         sort=(("formula.worth", "DESC"), ("formula.used", "DESC"), ("file.path", "ASC")),
         limit=MOST,
@@ -287,20 +292,24 @@ def _worth(words: Words) -> Iterator[Dashboard]:
     )
 
 
+# A day, alone or with a time behind it. Which days a month has is for `vault-palace check` to tell.
+_DATE = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ][0-9].*)?$"
+
+
 def _day_text(name: str) -> str:
     """DQL for the calendar day of a date and time, as text; empty where it is none."""
     raw = f'string(default(file.frontmatter.{name}, ""))'
-    real = r'"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"'
+    real = f'"{_DATE}"'
     return f'choice(regextest({real}, {raw}), substring({raw}, 0, 10), "")'
 
 
 def _day_formula(name: str) -> str:
     """The same for Bases, where a date is text or a date, as the type of the property says."""
-    real = r"/^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$/"
+    real = f"/{_DATE}/"
     written = f'if({real}.matches({name}), {name}.slice(0, 10), "")'
+    others = " || ".join(f'{name}.isType("{kind}")' for kind in OTHER_TYPES)
     return (
-        f'if({name}.isEmpty() || {name}.isType("number") || {name}.isType("boolean") || {name}.isType("list")'
-        f' || {name}.isType("object"), "", if({name}.isType("string"), {written},'
+        f'if({name}.isEmpty() || {others}, "", if({name}.isType("string"), {written},'
         f' {name}.format("YYYY-MM-DD")))'
     )
 
@@ -379,8 +388,8 @@ def _unresolved(words: Words) -> Dashboard:
         query=[
             *words.memories(*words.living),
             (
-                "FLATTEN list(unique(filter(file.outlinks, (l) => !l.file.path AND"
-                f" !regextest({ATTACHMENT.dataview}, lower(meta(l).path))))) AS nowhere"
+                "FLATTEN list(sort(unique(filter(file.outlinks, (l) => !l.file.path AND"
+                f" !regextest({ATTACHMENT.dataview}, lower(meta(l).path)))), (l) => meta(l).path)) AS nowhere"
             ),
             "WHERE length(nowhere) > 0",
             "SORT file.path ASC",
@@ -392,7 +401,7 @@ def _unresolved(words: Words) -> Dashboard:
                 "nowhere",
                 (
                     "[file.links, file.embeds].flat().filter(!value.asFile() &&"
-                    f" !{ATTACHMENT.bases}.matches(value.toString().lower())).unique()"
+                    f" !{ATTACHMENT.bases}.matches(value.toString().lower())).unique().sort()"
                 ),
             ),
         ],
@@ -411,23 +420,19 @@ def _archive(words: Words) -> Dashboard:
         columns=[
             MEMORY,
             Column("Archived on", "gone", "formula.gone"),
-            Column("Reason", "why", "formula.why"),
-            Column("From", "origin", "formula.origin"),
+            Column("Reason", "file.frontmatter.archived_reason", "note.archived_reason"),
+            Column("From", "file.frontmatter.archived_from", "note.archived_from"),
             DENSITY,
             STREAK,
         ],
         query=[
             *words.memories(words.archive),
             f"FLATTEN {_day_text('archived_on')} AS gone",
-            'FLATTEN string(default(file.frontmatter.archived_reason, "")) AS why',
-            'FLATTEN string(default(file.frontmatter.archived_from, "")) AS origin',
             "SORT gone DESC, file.path ASC",
         ],
         filters=words.files(words.archive),
         formulas=[
             ("gone", _day_formula("archived_on")),
-            ("why", 'if(archived_reason.isEmpty(), "", archived_reason.toString())'),
-            ("origin", 'if(archived_from.isEmpty(), "", archived_from.toString())'),
         ],
         sort=(("formula.gone", "DESC"), ("file.path", "ASC")),
     )
