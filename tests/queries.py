@@ -62,7 +62,7 @@ def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Ro
 def base_text(
     root: Path, text: str, now: str, origin: str = "", *, view: str = ""
 ) -> tuple[list[str], list[Row]]:
-    """The same for the text of a Base that stands in the note *origin*; the first view where none is named."""
+    """The same for the text of a Base that stands in note *origin*; the first view where none is named."""
     complaints: list[str] = []
     files = VaultFiles(VaultIndex(root))
     this = next((record for record in files.records if record.rel == origin), None)

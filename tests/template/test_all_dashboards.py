@@ -444,7 +444,9 @@ def test_the_template_is_what_the_table_makes() -> None:
 
 # -- blocks to paste, and a palace in a folder of a larger vault --------------------------------------------
 
-BLOCKS = re.findall(r"````text\n(.*?)````\n", dashboards.texts()[f"{FOLDER}/Blocks to paste.md"], re.DOTALL)
+BLOCKS: list[str] = re.findall(
+    r"````text\n(.*?)````\n", dashboards.texts()[f"{FOLDER}/Blocks to paste.md"], re.DOTALL
+)
 FATES = {
     "01_Shallow/Fade.md": ("Shallow", "▰▱▱▱▱", 0.2, 0, "goes to the archive on 2031-03-17"),
     "01_Shallow/Riser.md": ("Shallow", "▰▰▰▱▱", 0.55, 0, "rises on 2031-03-18"),
