@@ -23,6 +23,7 @@ from vault_palace.core.streak import links, resting
 
 DECAYED = "decayed"
 SUPERSEDED = "superseded"
+UNAPPROVED = " (proposed)"  # behind the reason of a note that no person had said yes to
 
 _ARCHIVE_MARKS = ("archived_on", "archived_reason", "archived_from")
 _UNPINNED = frozenset({"", "false", "no", "off", "0"})
@@ -378,8 +379,12 @@ def new_memory(
     policy: Policy,
     density: float | None = None,
     backlinks: int = 0,
+    proposed: bool = False,
 ) -> Memory:
-    """A memory written at *now*. *backlinks* are memories that already link to its name."""
+    """A memory written at *now*. *backlinks* are memories that already link to its name.
+
+    *proposed*: an agent wrote it where its memories wait for a person's yes.
+    """
     wall = policy.wall(now)
     memory = Memory(
         path=path,
@@ -391,7 +396,7 @@ def new_memory(
         streak=links(backlinks),
         backlinks=backlinks,
         decay_days=policy.lifetime(layer),
-        status=resting(layer),
+        status=Status.PROPOSED if proposed else resting(layer),
     )
     return forecast(memory, backlinks, now, policy)
 

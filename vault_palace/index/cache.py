@@ -340,6 +340,9 @@ class Cache:
     def unresolved(self) -> tuple[tuple[str, str], ...]:
         return self._read(queries.unresolved)
 
+    def proposed(self, most: int = 1) -> tuple[tuple[str, ...], int]:
+        return self._read(lambda db: queries.proposed(db, most))
+
     def orphans(self) -> tuple[str, ...]:
         return self._read(queries.orphans)
 

@@ -171,14 +171,14 @@ def mark_of_columns(size: int | str, mtime_ns: int | str, inode: int | str, chan
 
 
 def ranked_columns(note: IndexedNote) -> tuple[Any, ...]:
-    """Room, density, streak, day of birth, the days on which it leaves or rises, and whether it has neither.
+    """Room, density, streak, birth, the days when it leaves or rises, whether it has none, and is proposed.
 
     What the index note's lists are ordered by. A note that no rule moves (pinned, Bedrock, archived, a value
     that cannot be read) has no such day whatever its properties say, and lacks none.
     """
     room, memory = text_column(note.room), note.memory
     if memory is None:
-        return room, None, None, None, None, None, False
+        return room, None, None, None, None, None, False, False
     moves = (
         note.layer in (Layer.SHALLOW, Layer.SEDIMENT)
         and not memory.pinned
@@ -194,6 +194,7 @@ def ranked_columns(note: IndexedNote) -> tuple[Any, ...]:
         None if decays_on is None else decays_on.isoformat(),
         None if rises_on is None else rises_on.isoformat(),
         moves and decays_on is None and rises_on is None,
+        note.kind == "memory" and memory.status is Status.PROPOSED,
     )
 
 

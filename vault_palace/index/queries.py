@@ -101,6 +101,18 @@ def unresolved(db: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
     return tuple((text_of_column(note), text_of_column(link)) for note, link in rows)
 
 
+def proposed(db: sqlite3.Connection, most: int) -> tuple[tuple[str, ...], int]:
+    """Paths of memories that wait for a person's yes, sorted, *most* of them; and how many there are."""
+    rows = db.execute(
+        "SELECT path FROM note INDEXED BY note_proposed WHERE proposed ORDER BY path LIMIT ?", (most,)
+    )
+    found = tuple(text_of_column(path) for (path,) in rows)
+    if len(found) < most:
+        return found, len(found)
+    count = "SELECT count(*) FROM note INDEXED BY note_proposed WHERE proposed"
+    return found, int(db.execute(count).fetchone()[0])
+
+
 def orphans(db: sqlite3.Connection) -> tuple[str, ...]:
     """Memories that link to no other note and that no other memory links to."""
     rows = db.execute(
@@ -129,7 +141,8 @@ def holders(db: sqlite3.Connection, keys: Collection[str]) -> tuple[str, ...]:
 def succession(db: sqlite3.Connection) -> Succession:
     """Which notes were replaced by which, as they say themselves.
 
-    What an archived note says it superseded does not count: its own old note says so as well, unless a
+    What a proposed note says does not count before a person said yes to it. What an archived note says it
+    superseded does not count: its own old note says so as well, unless a
     person took that back.
     """
     rows = db.execute(
@@ -137,7 +150,7 @@ def succession(db: sqlite3.Connection) -> Succession:
         "SELECT link.says, source.path, source.kind, target.path, target.kind"
         " FROM link INDEXED BY link_to_replaced CROSS JOIN note AS source ON source.id = link.note"
         " CROSS JOIN note AS target ON target.path = link.target"
-        f" WHERE link.says > 0 AND source.kind IN ({marks_for(SEARCHED_KINDS)})"
+        f" WHERE link.says > 0 AND NOT source.proposed AND source.kind IN ({marks_for(SEARCHED_KINDS)})"
         f" AND target.kind IN ({marks_for(SEARCHED_KINDS)})",
         (*SEARCHED_KINDS, *SEARCHED_KINDS),
     )
@@ -181,6 +194,7 @@ class Only:
     layer: Layer | None = None
     tags: tuple[str, ...] = ()
     min_density: float | None = None
+    proposed: bool = True  # also what agents proposed and no person has approved yet
 
     def condition(self) -> tuple[str, list[Any]]:
         """As SQL over `note`, and its values."""
@@ -200,6 +214,8 @@ class Only:
         if self.min_density is not None:
             parts.append("note.density >= ?")
             values.append(self.min_density)
+        if not self.proposed:
+            parts.append("NOT note.proposed")
         return " AND ".join(parts), values
 
 

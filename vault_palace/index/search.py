@@ -62,6 +62,7 @@ class Hits:
     cursor: str | None = None
     terms: tuple[Term, ...] = ()
     hint: str = ""
+    proposed: int = 0  # how many more match, were proposed by agents, and were not asked for
 
 
 def search(
@@ -73,6 +74,7 @@ def search(
     tags: Sequence[str] = (),
     min_density: float | None = None,
     include_archived: bool = False,
+    include_proposed: bool = False,
     limit: int = 10,
     cursor: str | None = None,
 ) -> Hits:
@@ -87,6 +89,7 @@ def search(
         layer=layer,
         tags=tuple(tags),
         min_density=min_density,
+        proposed=include_proposed,
     )
     digest = _digest(query, only)
     offset = _offset(cursor, digest)
@@ -106,7 +109,19 @@ def search(
         cursor=_cursor(following, digest) if page and following < total else None,
         terms=terms,
         hint="" if page else _hint(cache, terms, only, total),
+        proposed=_left_out(cache, terms, only),
     )
+
+
+def _left_out(cache: Cache, terms: Sequence[Term], only: Only) -> int:
+    """How many proposed memories match that *only* leaves out."""
+    if only.proposed or not cache.proposed()[1]:
+        return 0
+    with_them, without = (
+        cache.matches(_expression(terms), one, WEIGHTS, limit=1)[1]
+        for one in (replace(only, proposed=True), only)
+    )
+    return with_them - without
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +253,7 @@ def _hint(cache: Cache, terms: Sequence[Term], only: Only, total: int) -> str:
     if total:
         return f"There is no further page: all {total} matches were shown."
     asked = ", ".join(term.shown for term in terms)
-    everywhere = Only(kinds=only.kinds)
+    everywhere = Only(kinds=only.kinds, proposed=only.proposed)
     if only != everywhere:
         _, elsewhere = cache.matches(_expression(terms), everywhere, WEIGHTS, limit=1)
         if elsewhere:
@@ -259,7 +274,9 @@ def _hint(cache: Cache, terms: Sequence[Term], only: Only, total: int) -> str:
 
 def _digest(query: str, only: Only) -> str:
     """What makes this search this one."""
-    asked = json.dumps([query, only.kinds, only.folders, only.layer, only.tags, only.min_density])
+    asked = json.dumps(
+        [query, only.kinds, only.folders, only.layer, only.tags, only.min_density, only.proposed]
+    )
     return blake2b(asked.encode("ascii"), digest_size=6).hexdigest()
 
 

@@ -57,6 +57,7 @@ CREATE INDEX file_by_key ON file(key);
 CREATE TABLE note(
     id INTEGER PRIMARY KEY, path NOT NULL UNIQUE, kind TEXT NOT NULL, layer TEXT, folder NOT NULL, memory_id,
     title, room, density REAL, streak, created TEXT, decays_on TEXT, rises_on TEXT, undated INTEGER,
+    proposed INTEGER NOT NULL,
     memory TEXT, properties TEXT, data TEXT, troubled INTEGER, searched BLOB,
     size, mtime_ns, inode, changed_ns
 );
@@ -66,6 +67,7 @@ CREATE INDEX note_by_kind ON note(kind, layer, room, density, decays_on);
 CREATE INDEX note_by_trouble ON note(path, troubled) WHERE troubled;
 CREATE INDEX note_by_decay ON note(decays_on, path) WHERE decays_on IS NOT NULL;
 CREATE INDEX note_by_rise ON note(rises_on, path) WHERE rises_on IS NOT NULL;
+CREATE INDEX note_proposed ON note(path) WHERE proposed;
 CREATE INDEX note_without_days ON note(path) WHERE undated;
 CREATE INDEX note_by_worth ON note(density DESC, streak DESC, path) WHERE layer IS NOT NULL;
 CREATE INDEX note_pinned ON note(path) WHERE json_extract(memory, '$[10]');
@@ -197,9 +199,9 @@ def put(db: sqlite3.Connection, note: IndexedNote) -> tuple[int, str | None]:
         number, before = row
         db.execute(
             "UPDATE note SET kind = ?, layer = ?, folder = ?, memory_id = ?, title = ?, room = ?,"
-            " density = ?, streak = ?, created = ?, decays_on = ?, rises_on = ?, undated = ?, memory = ?,"
-            " properties = ?, data = ?, troubled = ?, searched = ?, size = ?, mtime_ns = ?, inode = ?,"
-            " changed_ns = ? WHERE id = ?",
+            " density = ?, streak = ?, created = ?, decays_on = ?, rises_on = ?, undated = ?, proposed = ?,"
+            " memory = ?, properties = ?, data = ?, troubled = ?, searched = ?, size = ?, mtime_ns = ?,"
+            " inode = ?, changed_ns = ? WHERE id = ?",
             (*columns, number),
         )
     if before != searched:

@@ -278,6 +278,7 @@ class StatusAnswer(TypedDict):
     timezone: str
     layers: dict[str, int]
     archived: int
+    proposed: int  # memories that wait for a person's yes
     decaying_soon: list[DecisionAnswer]
     rising_soon: list[DecisionAnswer]
     index: dict[str, object]

@@ -112,7 +112,7 @@ def _parts(house: House, folders: tuple[str, ...] | None, since: datetime) -> li
     policy, place = house.policy(), _Place(folders)
     horizon = max(int(policy.horizon_days), 0)
     last = date.fromordinal(min(house.today().toordinal() + horizon, date.max.toordinal()))
-    only = Only(kinds=("memory",), folders=folders)
+    only = Only(kinds=("memory",), folders=folders, proposed=False)
     today = house.today()
     seen = house.shelf.ask(lambda cache: cache.brief(today, last, policy.sediment_density, only))
     leaving = _leaving(house, seen, place)
@@ -428,6 +428,11 @@ def _problems(house: House, seen: Brief, place: _Place) -> list[Line]:
     if seen.unsettled > JUDGED:
         undated = f"{seen.unsettled} memories have no day of decay yet; metabolize dry_run tells what leaves"
         found.add(Problem(path="", line=0, code="undated", message=undated))
+    _, proposed = house.shelf.ask(lambda cache: cache.proposed())
+    if proposed:
+        waiting = "1 memory waits" if proposed == 1 else f"{proposed} memories wait"
+        message = f"{waiting} for a person's yes in _System/Review.md; search them with proposed: true"
+        found.add(Problem(path="", line=0, code="proposed", message=message))
     if house.shelf.filling or house.shelf.lag:
         behind = house.shelf.filling or house.shelf.lag
         found.add(Problem(path="", line=0, code="index", message=f"The index is behind: {behind}"))

@@ -129,6 +129,7 @@ def status(house: House) -> StatusAnswer:
         timezone=policy.timezone or zones.machine_zone_name(),
         layers=dict(layers),
         archived=house.shelf.counts().get("archived", 0),
+        proposed=house.shelf.ask(lambda cache: cache.proposed())[1],
         decaying_soon=[answer for _, answer in sorted(decaying, key=in_order)[:SHOWN]],
         rising_soon=[answer for _, answer in sorted(rising, key=in_order)[:SHOWN]],
         index=house.shelf.facts(),

@@ -30,7 +30,7 @@ from vault_palace.core.errors import (
 )
 from vault_palace.core.frontmatter import Delete, Header, HeaderProblem
 from vault_palace.core.memory import Reading
-from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Value
+from vault_palace.core.model import OLD_POLICY, POLICY_NOTE, Layer, Memory, Problem, Status, Value
 from vault_palace.core.policy import Policy
 from vault_palace.core.streak import resting
 from vault_palace.services import caller, copies, deeds, pace, policies
@@ -411,7 +411,7 @@ class House:
             self._fills(note),
             now=self.now(),
             policy=self.policy(),
-            reason=reason,
+            reason=f"{reason}{memories.UNAPPROVED}" if memory.status is Status.PROPOSED else reason,
             archived_from=note.path,
         )
         return self.patched(note, note.editable, changes)

@@ -147,6 +147,7 @@ class Palace:
         limit: int = 10,
         max_tokens: int | None = None,
         cursor: str | None = None,
+        proposed: bool = False,
     ) -> SearchAnswer:
         return recall.search(
             self.house,
@@ -158,6 +159,7 @@ class Palace:
             limit=limit,
             max_tokens=max_tokens,
             cursor=cursor,
+            proposed=proposed,
         )
 
     def rate(

@@ -10,7 +10,7 @@ from vault_palace.core import budget, frontmatter, sections
 from vault_palace.core import text as texts
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import InvalidArguments, VaultError
-from vault_palace.core.model import ARCHIVE
+from vault_palace.core.model import ARCHIVE, Status
 from vault_palace.index import search as searching
 from vault_palace.services import arguments, finding, quiet
 from vault_palace.services.answers import FindAnswer, Match, ReadAnswer, SearchAnswer
@@ -143,6 +143,7 @@ def search(
     limit: int = 10,
     max_tokens: int | None = None,
     cursor: str | None = None,
+    proposed: bool = False,
 ) -> SearchAnswer:
     """The memories that hold any word of *query*, best first, each with where and why it matched.
 
@@ -190,12 +191,18 @@ def search(
                 limit=size,
                 cursor=cursor,
                 include_archived=archived,
+                include_proposed=proposed,
             )
         )
 
     hits = page(limit)
     matches: list[Match] = []
     note, following = hits.hint, hits.cursor
+    if hits.proposed:
+        waiting = (
+            "1 proposed memory matches" if hits.proposed == 1 else f"{hits.proposed} proposed memories match"
+        )
+        note = f"{note} {waiting} and waits for a person's yes; proposed: true shows it.".strip()
     if shelf.filling:
         note = f"The index is being filled ({shelf.filling}); more may be found soon. {note}".strip()
     if behind:
@@ -233,7 +240,7 @@ def _match(house: House, terms: tuple[texts.Term, ...], hit: searching.Hit, widt
         density=memory.density if memory else None,
         age_days=(house.today() - memory.created.date()).days if memory else None,
         decays_on=show_day(memory.decays_on) if memory and memory.decays_on else None,
-        why=hit.why,
+        why=f"{hit.why}; proposed" if memory and memory.status is Status.PROPOSED else hit.why,
     )
     if hit.superseded_by:
         match["superseded_by"] = hit.superseded_by

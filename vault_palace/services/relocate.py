@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vault_palace.core import links, names, places, rules
 from vault_palace.core import memory as memories
@@ -14,10 +14,11 @@ from vault_palace.core.errors import (
     Exists,
     MalformedNote,
     NoteChanged,
+    PolicyViolation,
     VaultError,
 )
-from vault_palace.core.model import Layer
-from vault_palace.services import arguments, finding, pace, quiet, safety
+from vault_palace.core.model import Layer, Memory, Status
+from vault_palace.services import arguments, caller, finding, pace, quiet, remember, safety
 from vault_palace.services.answers import MoveAnswer, PurgeAnswer, RestoreAnswer
 from vault_palace.services.house import REDO, House, Move, Note, Put
 
@@ -196,6 +197,7 @@ def move(house: House, source: str, dest_layer: str, *, new_path: str | None = N
         note = house.look(note.path)
         memory = house.memory_of(note)
         house.refuse_twin(note)
+        refuse_unapproved(house, memory)
         to = _destination(house, note, layer, new_path)
         safety.check_words(house, new_path=new_path)
         if to == note.path:
@@ -336,6 +338,8 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
         memory = house.memory_of(note)
         layer = finding.layer_named(to_layer) if to_layer else _came_from(note)
         after = rules.move_to(memory, layer, house.now(), house.policy())
+        if remember.waits(house) and _was_proposed(note):
+            after = replace(after, status=Status.PROPOSED)
         text = house.with_memory(note, note.editable, after, {})
         room = places.room_of(note.path)
         folder = "/".join(part for part in (layer.folder, room) if part)
@@ -353,6 +357,22 @@ def restore(house: House, path: str, *, to_layer: str | None = None) -> RestoreA
             restored["links_left"] = list(done.left)
         return restored
     raise Conflict(f"{path} keeps changing.", hint="Repeat the call.", path=path)
+
+
+def _was_proposed(note: Note) -> bool:
+    """Whether no person had said yes to the note when it was archived."""
+    reason = note.header.values.get("archived_reason")
+    return isinstance(reason, str) and reason.endswith(memories.UNAPPROVED)
+
+
+def refuse_unapproved(house: House, memory: Memory) -> None:
+    """Refuse that an agent moves what waits for a person: to sink deeper is theirs to say."""
+    if memory.status is Status.PROPOSED and caller.current(house.settings).agent:
+        raise PolicyViolation(
+            f"{memory.path} is proposed: a person approves it first.",
+            hint="It waits in _System/Review.md.",
+            path=memory.path,
+        )
 
 
 def _came_from(note: Note) -> Layer:

@@ -21,13 +21,17 @@ from vault_palace.core.errors import (
     VaultError,
 )
 from vault_palace.core.model import Layer, Memory, Value
-from vault_palace.services import arguments, finding, quiet, related, safety, since
+from vault_palace.services import arguments, caller, finding, quiet, related, safety, since
 from vault_palace.services.answers import RateAnswer, WriteAnswer
 from vault_palace.services.house import REDO, House, Note, Put
 
 MODES = ("create", "append", "replace")
 SEPARATOR = "\n"  # the blank line between header and text, which readers do not see
 UNNAMED = "Memory"  # the title of text that holds no word
+PROPOSED = (
+    "It is proposed: a person has to approve it in _System/Review.md; until then searches leave it out, and"
+    " what it supersedes stays current."
+)
 TITLE_LENGTH = 60  # a title made from the text is cut at a word before this
 
 
@@ -202,7 +206,10 @@ def _create(
 ) -> WriteAnswer:
     where, room, stem, named = target(layer, path, title, content)
     safety.check_words(house, path=path)
+    proposed = waits(house)
     warnings = _warnings(content, older)
+    if proposed:
+        warnings.append(PROPOSED)
     folder = house.vault.spelled(_join(where.folder, room))
     finding.open_to_notes(house, folder)
 
@@ -217,7 +224,7 @@ def _create(
         free = names.unique(stem, taken)
         place = _join(folder, f"{free}.md")
         memory = memories.new_memory(
-            place, where, now=house.now(), policy=house.policy(), density=said.density
+            place, where, now=house.now(), policy=house.policy(), density=said.density, proposed=proposed
         )
         values = memories.new_memory_properties(
             memory,
@@ -233,7 +240,8 @@ def _create(
         try:
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
-                edits += _superseded(house, older, place, link=f"[[{free}]]")
+                if not proposed:
+                    edits += _superseded(house, older, place, link=f"[[{free}]]")
                 finding.still_free(house, place)
                 house.perform("write", edits, why="created")
         except Exists:
@@ -247,8 +255,13 @@ def _create(
             warnings.insert(0, f"The name {stem!r} was taken; the memory is called {free!r}.")
         elif title and free != title:
             warnings.append(f"A link to it is [[{free}]]: the title is not the file's name, only an alias.")
-        return _answer(house, place, text, "create", warnings + _marked(older))
+        return _answer(house, place, text, "create", warnings + _marked([] if proposed else older))
     raise Conflict("The folder keeps changing.", hint="Repeat the call.", path=folder)
+
+
+def waits(house: House) -> bool:
+    """Whether what the caller makes waits for a person's yes: agents' memories do where Policy says so."""
+    return house.policy().agent_writes == "proposed" and bool(caller.current(house.settings).agent)
 
 
 def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") -> list[Put]:

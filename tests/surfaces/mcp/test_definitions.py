@@ -18,7 +18,7 @@ ARGUMENTS = {
     "wake_up": "room max_tokens",
     "write_memory": "content layer path title tags density source_session mode if_rev supersedes",
     "read_memory": "path id title query layer max_tokens section touch",
-    "search_room": "query room layer tags min_density limit max_tokens cursor",
+    "search_room": "query room layer tags min_density proposed limit max_tokens cursor",
     "rate_memory": "path id density pinned decay_days",
     "metabolize": "dry_run confirm days_threshold force",
     "purge_memory": "path reason confirm",

@@ -395,6 +395,9 @@ def search(
     layer: Layer = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Without #; give it again for more.")] = None,
     min_density: Annotated[float | None, typer.Option("--min-density", help="0 to 1.")] = None,
+    proposed: Annotated[
+        bool, typer.Option("--proposed", help="Also what agents proposed and nobody approved yet.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", help="How many hits.")] = 10,
     max_tokens: MaxTokens = None,
     cursor: Annotated[
@@ -415,6 +418,7 @@ def search(
             limit=limit,
             max_tokens=max_tokens,
             cursor=cursor,
+            proposed=proposed,
         )
     screen.show(answer, render.found(answer))
     return 0

@@ -41,6 +41,8 @@ def status(answer: StatusAnswer) -> list[Block]:
         *_faults(answer["faults"]),
         Table(("layer", "notes"), (*layers, ("archive", str(answer["archived"])))),
     ]
+    if answer["proposed"]:
+        said.append(Says(f"Proposed, wait for your yes in _System/Review.md: {answer['proposed']}", WARN))
     for rows, title in (
         (answer["decaying_soon"], "About to decay"),
         (answer["rising_soon"], "About to rise"),

@@ -176,6 +176,7 @@ TOOLS = (
             Argument(name="layer", choices=LAYERS),
             Argument(name="tags", kind="words", about="all of them"),
             Argument(name="min_density", kind="number", least=0, most=1),
+            Argument(name="proposed", kind="boolean", about="also what awaits approval"),
             Argument(name="limit", kind="integer", least=1, most=MOST_HITS, default=10),
             _MAX_TOKENS,
             Argument(name="cursor", about="of the previous answer, for the next page", blank=True),
