@@ -26,7 +26,7 @@ from vault_palace.core.model import Memory, Problem
 from vault_palace.core.succession import Succession
 from vault_palace.index import due, engine, overview, queries, sql
 from vault_palace.index.notes import DamagedRowError, IndexedNote
-from vault_palace.index.overview import Brief, Overview, Some, Troubled, Written
+from vault_palace.index.overview import Brief, Overview, Some, Troubled, Waiting, Written
 from vault_palace.index.queries import Match, Only
 
 __all__ = ["Cache", "CacheBusy", "CacheLost", "CacheTrouble", "IndexedNote", "Only", "place_for"]
@@ -276,6 +276,10 @@ class Cache:
     def paths_of(self, *kinds: str) -> list[str]:
         """The paths of all notes of these kinds, sorted."""
         return self._read(lambda db: queries.paths_of(db, kinds))
+
+    def waiting(self, last: date, most: int) -> Waiting:
+        """What may wait for a person; see `overview.waiting`."""
+        return self._read(lambda db: overview.waiting(db, last, most))
 
     def brief(self, today: date, last: date, valued: float, only: Only) -> Brief:
         """What a briefing shows of the memories that *only* means, from one state."""

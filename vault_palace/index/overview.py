@@ -162,6 +162,26 @@ def gather(db: sqlite3.Connection, last: date, most: int = MOST) -> Overview:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What may wait for a person: a part of `Overview`, which costs less than all of it."""
+
+    decaying: Some[Memory]
+    undated: Some[Memory]
+    conflicts: Some[str]
+    newest: tuple[Memory, ...]
+
+
+def waiting(db: sqlite3.Connection, last: date, most: int) -> Waiting:
+    """What leaves by the day *last*, conflict copies, and the newest memories; at most *most* of each."""
+    return Waiting(
+        decaying=_due(db, "decays_on", last, most),
+        undated=_undated(db, most),
+        conflicts=_conflicts(db, most),
+        newest=_first(db, "note.created IS NOT NULL", "note.created DESC", most),
+    )
+
+
 def leaving(db: sqlite3.Connection, last: date, most: int) -> tuple[Some[Memory], Some[Memory]]:
     """Of `gather` what leaves by the day *last*, and what has no day yet: all that a list of it needs."""
     return _due(db, "decays_on", last, most), _undated(db, MOST)

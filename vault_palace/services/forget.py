@@ -16,16 +16,16 @@ from vault_palace.core import frontmatter, links, mapnote, places
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import NotFound, PathViolation, PolicyViolation, VaultError
 from vault_palace.core.model import MAP_NOTE, STATE
-from vault_palace.services import deeds, generated, journalnote, mapping, quiet
+from vault_palace.services import deeds, generated, journalnote, mapping, quiet, review
 from vault_palace.services.answers import ForgetAnswer
-from vault_palace.services.generated import JOURNAL_NOTE
+from vault_palace.services.generated import JOURNAL_NOTE, REVIEW_NOTE
 from vault_palace.services.history import Subject, concerning, subject
 from vault_palace.services.house import House, body_hash
 from vault_palace.services.kept import bytes_of
 from vault_palace.storage import files, forgotten
 from vault_palace.storage.records import Entry
 
-GENERATED = (MAP_NOTE, JOURNAL_NOTE)
+GENERATED = (MAP_NOTE, JOURNAL_NOTE, REVIEW_NOTE)
 _OWN_STATE = frozenset({".gitignore", "lock", "keeper", "policy.json", forgotten.FILE})
 _LARGEST = 64 * 1024 * 1024  # bytes of a file that is searched for what is left
 _SHOWN = 50
@@ -226,6 +226,9 @@ def _renew(house: House, erased: _Erased) -> None:
     with contextlib.suppress(VaultError):
         if house.vault.exists(JOURNAL_NOTE):
             journalnote.renew(house, without=erased.is_about)
+    with contextlib.suppress(VaultError):
+        if house.vault.exists(REVIEW_NOTE):
+            review.renew(house, without=erased.is_about)
     with contextlib.suppress(VaultError):
         _renew_map(house, erased)
 

@@ -1,4 +1,4 @@
-"""What keeps generated files from being written: the index note, its picture, the journal note."""
+"""What keeps generated files from being written: the index note and its picture, journal and review notes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from vault_palace.services.house import House
 
 PICTURE = "PALACE_MAP.svg"
 JOURNAL_NOTE = f"{SYSTEM}/Journal.md"
+REVIEW_NOTE = f"{SYSTEM}/Review.md"
 UNRESOLVED = "unresolved_link"
-_CODES = {MAP_NOTE: "broken_map", JOURNAL_NOTE: "broken_journal"}
+_CODES = {MAP_NOTE: "broken_map", JOURNAL_NOTE: "broken_journal", REVIEW_NOTE: "broken_review"}
 
 
 def problems(house: House) -> tuple[Problem, ...]:
     """What a person has to mend before these can be kept in step; nothing where they only are missing."""
-    found = (hindrance(house, path) for path in (MAP_NOTE, PICTURE, JOURNAL_NOTE))
+    found = (hindrance(house, path) for path in (MAP_NOTE, PICTURE, JOURNAL_NOTE, REVIEW_NOTE))
     return tuple(problem for problem in found if problem is not None)
 
 

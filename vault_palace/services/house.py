@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -79,6 +80,19 @@ REDO = 50  # how often an edit is made anew on a note that changed under it; twe
 def _wait_for_lock(seconds: float) -> None:
     pace.wait_on()
     time.sleep(seconds)
+
+
+_RIDING: ContextVar[list[Put] | None] = ContextVar("riding", default=None)
+
+
+@contextmanager
+def riding(edit: Put) -> Iterator[None]:
+    """Within it, the next operation makes *edit* as well: both are done, or neither."""
+    token = _RIDING.set([edit])
+    try:
+        yield
+    finally:
+        _RIDING.reset(token)
 
 
 class House:
@@ -459,6 +473,8 @@ class House:
         self._applied.written_by(self.policy())
         steps: list[Step] = []
         facts: list[NoteFact] = []
+        riders = _RIDING.get() or []
+        edits = [*edits, *riders]
         for edit in edits:
             place = edit.to if isinstance(edit, Move) else edit.path
             if any(part.startswith(".") for path in (edit.path, place) for part in path.split("/")):
@@ -488,6 +504,7 @@ class House:
             notes=tuple(facts),
         )
         held = operations.carry_out(self.vault, self.journal, self.versions, operation)
+        riders.clear()
         self.shelf.feed(held, gone=[edit.path for edit in edits if isinstance(edit, Move | Remove)])
         return operation.id
 

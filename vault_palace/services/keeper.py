@@ -8,6 +8,7 @@ way to whoever types, and writes nothing where there is no `_System/Policy.md`.
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from vault_palace.core import places
 from vault_palace.core.errors import Busy, LockTimeout, NoteChanged, NotFound, StorageFailed, VaultError
 from vault_palace.core.model import POLICY_NOTE, Problem
 from vault_palace.index.cache import IndexedNote
-from vault_palace.services import ageing, attention, deeds, journalnote, mapping, quiet, stale, upkeep
+from vault_palace.services import ageing, attention, deeds, journalnote, mapping, quiet, review, stale, upkeep
 from vault_palace.services.ageing import never
 from vault_palace.services.house import House
 from vault_palace.services.linkcounts import LinkCounts
@@ -74,6 +75,8 @@ class Keeper:
         self._unkept: dict[str, str] = {}  # path -> fingerprint of versions to look after
         self._attention = attention.Attention(house)
         self._stale = stale.Overwritten(house)
+        self._review = review.Review(house)
+        self._review_at: datetime | None = None
         self._policy: object = None
         self._policy_changed = False
         self._rejudged: set[str] | None = None  # the notes with a stale forecast, after an edit of the policy
@@ -110,6 +113,7 @@ class Keeper:
             self._keep_up,
             self._follow_links,
             self._count_openings,
+            self._renew_review,
             self._renew_map,
             self._renew_journal,
             self._age,
@@ -209,6 +213,7 @@ class Keeper:
         found = self.trail.take(rows, vanished, last_write, id_at, now)
         unseen = deeds.unseen(house)
         new: list[IndexedNote] = []
+        self._review.see(rows)
         for path, row in rows.items():
             self._unkept[path] = row.fingerprint
             if row.kind not in NOTES:
@@ -546,6 +551,20 @@ class Keeper:
             except VaultError:
                 continue
         return 0.0 if self._unkept else None
+
+    def _renew_review(self, _stop: Callable[[], bool]) -> float | None:
+        """Do what a person ticked or said, and bring the review note in step, with pauses as for the map."""
+        now = self.house.now()
+        self._review.dirty = self._review.dirty or self._map_dirty
+        if self._review_at is not None and timedelta(0) < self._review_at - now <= LONGEST_PAUSE:
+            return (self._review_at - now).total_seconds()
+        started = time.monotonic()
+        wait = self._review.act()
+        pause = max(MAP_PAUSE, MAP_SHARE * (time.monotonic() - started))
+        self._review_at = now + timedelta(seconds=pause)
+        if wait is not None and self._review.dirty:
+            self._journal_dirty = True
+        return None if wait is None else max(wait, pause)
 
     def _renew_map(self, _stop: Callable[[], bool]) -> float | None:
         if not self._map_dirty:

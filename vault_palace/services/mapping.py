@@ -18,7 +18,7 @@ from vault_palace.core.errors import Exists, LockTimeout, MalformedNote, NoteCha
 from vault_palace.core.model import ARCHIVE, MAP_NOTE, Decision, Layer, Memory, Problem
 from vault_palace.core.palacemap import Facts, RoomRow, Row, Trouble
 from vault_palace.core.resolve import Resolver
-from vault_palace.index.overview import MOST, Overview, Room
+from vault_palace.index.overview import MOST, Overview, Room, Waiting
 from vault_palace.services import ageing, announcing, generated, quiet, troubles
 from vault_palace.services.copies import copies
 from vault_palace.services.generated import PICTURE
@@ -242,6 +242,18 @@ class _Links:
 def _plain(text: str) -> str:
     """*text* as words that are no link: brackets become round ones."""
     return places.printable(text).replace("[", "(").replace("]", ")")
+
+
+def leaving(house: House, seen: Waiting, last: date) -> list[Memory]:
+    """What leaves by *last*, the soonest first; as `_due`, where nothing else is asked."""
+    found = list(seen.decaying.first)
+    now, policy = house.now(), house.policy()
+    for memory in seen.undated.first:
+        counted = len(house.shelf.backlinks(memory.path))
+        foretold = rules.forecast(memory, counted, now, policy)
+        if foretold.decays_on is not None and foretold.decays_on <= last:
+            found.append(replace(foretold, backlinks=counted))
+    return sorted(found, key=lambda memory: (memory.decays_on or last, memory.path))
 
 
 def _due(house: House, seen: Overview, last: date) -> tuple[list[Memory], list[Memory]]:

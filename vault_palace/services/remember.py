@@ -241,7 +241,7 @@ def _create(
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]
                 if not proposed:
-                    edits += _superseded(house, older, place, link=f"[[{free}]]")
+                    edits += superseded(house, older, place, link=f"[[{free}]]")
                 finding.still_free(house, place)
                 house.perform("write", edits, why="created")
         except Exists:
@@ -264,7 +264,7 @@ def waits(house: House) -> bool:
     return house.policy().agent_writes == "proposed" and bool(caller.current(house.settings).agent)
 
 
-def _superseded(house: House, older: list[Note], newer: str, *, link: str = "") -> list[Put]:
+def superseded(house: House, older: list[Note], newer: str, *, link: str = "") -> list[Put]:
     """The edits that say that the note at *newer* replaced *older*; *link* names one that is yet to be."""
     edits = []
     for note in older:
@@ -356,7 +356,7 @@ def _change(
                 # Another agent may have said the opposite since.
                 _refuse_circle(house, place, [house.look(other.path) for other in older])
                 edits = [Put(path=place, before=note.stored, data=text.encode("utf-8"))]
-                edits += _superseded(house, older, place)
+                edits += superseded(house, older, place)
                 house.perform(mode, edits, why="replaced" if mode == "replace" else "appended")
         except NoteChanged:
             older = [house.look(other.path) for other in older]

@@ -15,9 +15,11 @@ from vault_palace.core import memory as memories
 from vault_palace.core import undo as undoing
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import Busy, Conflict, NoteChanged, NotFound, VaultError
+from vault_palace.core.frontmatter import DELETE
 from vault_palace.core.model import Layer, Memory, Value
 from vault_palace.services import finding, freshstart, kept, personedit, relocate
 from vault_palace.services.answers import UndoneNote, UndoRefusal
+from vault_palace.services.generated import REVIEW_NOTE
 from vault_palace.services.history import Subject, concerning, id_at
 from vault_palace.services.house import Edit, House, Move, Note, Put, Remove
 from vault_palace.services.kept import Kept, bytes_of
@@ -133,6 +135,8 @@ def planned(view: View, entries: Sequence[Entry], target: Target) -> Plan:
     for trace in entry.steps:
         if moved and trace.kind == "put":
             continue  # a link that followed the moved note follows it back
+        if trace.path == REVIEW_NOTE:
+            continue  # it is made anew, and asks again
         try:
             _plan_step(view, entries, entry, trace, plan)
         except (NoteChanged, Busy):
@@ -353,13 +357,24 @@ def _without(
     text = note.text
     if note.kind == "memory" and note.header.problem is None:
         text = house.kept_up(note, text)  # what a person did since must not get lost to our write
-    return undoing.reverted(
+    found = undoing.reverted(
         old.decode("utf-8"),
         new.decode("utf-8"),
         text,
         only=undoing.PLACE if place else None,
         bare_dates=house.bare_dates(),
     )
+    return _not_asking(house, note, found)
+
+
+def _not_asking(house: House, note: Note, found: undoing.Reverted) -> undoing.Reverted:
+    """*found* without the person's word that was obeyed: brought back, it would be obeyed again."""
+    if found.text is None or "review" in note.header.values:
+        return found
+    header = frontmatter.read(found.text)
+    if "review" not in header.values or header.problem is not None:
+        return found
+    return replace(found, text=house.patched(note, found.text, {"review": DELETE}))
 
 
 def _is_text(data: bytes) -> bool:
@@ -394,7 +409,7 @@ def _carry_back(view: View, entry: Entry, trace: Trace, note: Note, plan: Plan) 
     if note.stored.data == new:
         wanted[to] = freshstart.given(house, entry, note, to, _decoded(old))
     for step in entry.steps:
-        other = view.at(step.path) if step.kind == "put" else None
+        other = view.at(step.path) if step.kind == "put" and step.path != REVIEW_NOTE else None
         former = bytes_of(house, step.before) if step.before is not None else None
         if other is None or former is None or other.stored.fingerprint != step.after:
             continue
