@@ -175,7 +175,8 @@ def test_only_types_that_obsidian_knows_are_used() -> None:
 
 
 def test_bookmarks_lead_to_shipped_files() -> None:
-    paths = {item["path"] for item in setting("bookmarks.json")["items"]}
+    items = setting("bookmarks.json")["items"]
+    paths = {one["path"] for item in items for one in item.get("items", [item])}
 
     assert paths <= set(FILES)
 

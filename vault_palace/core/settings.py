@@ -178,9 +178,13 @@ def _bookmarks(theirs: Any, ours: Any, change: _Change, _: Circumstances) -> Non
     items = _list(document.setdefault("items", []), "items")
     known = _bookmarked(items)
     for item in ours["items"]:
-        if item["path"] not in known:
-            items.append(item)
-            change.added.append(item["path"])
+        missing = sorted(_bookmarked([item]) - known)
+        if not missing:
+            continue
+        if "items" in item:  # a group: with those alone that the person has nowhere
+            item = {**item, "items": [one for one in item["items"] if one["path"] in missing]}
+        items.append(item)
+        change.added += missing
 
 
 def _bookmarked(items: list[Any]) -> set[str]:
