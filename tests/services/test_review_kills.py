@@ -12,8 +12,9 @@ import pytest
 from tests.services.test_kill_points import base as base
 from tests.services.test_kill_points import copy_of, notes
 from tests.storage.killpoints import Stop, every_kill_point
+from vault_palace.services.generated import REVIEW_NOTE
 from vault_palace.services.palace import Palace, PalaceSettings
-from vault_palace.services.review import REVIEW_NOTE, Review
+from vault_palace.services.review import Review
 
 START = datetime(2031, 3, 1, 12, tzinfo=UTC)
 LATER = datetime(2031, 3, 4, 12, tzinfo=UTC)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from vault_palace.core import frontmatter, places, rules
+from vault_palace.core import frontmatter, places, rules, styles
 from vault_palace.core import memory as memories
 from vault_palace.core.changes import Mark
 from vault_palace.core.errors import (
@@ -374,7 +374,22 @@ class House:
             after = replace(after, status=decision.after.status if stays else resting(after.layer))
         after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
-        return self.patched(note, text, {**changes, **self._rated_by_hand(note), **extra})
+        styled = self._styled(note, text, after, archived=False)
+        return self.patched(note, text, {**changes, **self._rated_by_hand(note), **styled, **extra})
+
+    def _styled(
+        self, note: Note, text: str, after: Memory, *, archived: bool
+    ) -> Mapping[str, Value | Delete]:
+        """The classes for the snippet, where Policy wants them; where it does not, those of ours go again."""
+        if not self.policy().style_classes and styles.KEY not in note.header.values:
+            return {}
+        header = frontmatter.read(text)
+        wanted: list[str] = []
+        if self.policy().style_classes:
+            by = header.values.get("superseded_by")
+            superseded = isinstance(by, str) and bool(by.strip())
+            wanted = styles.classes(after, archived=archived, superseded=superseded)
+        return styles.change(text, header, wanted)
 
     def _rated_by_hand(self, note: Note) -> dict[str, Value]:
         """The day on which a person gave the note another density than the program last wrote (SPEC §2)."""
@@ -391,8 +406,10 @@ class House:
         Whoever looks next compares with this write, and could not see it any more. What is missing is filled
         in: a note without `created` is as old as its file, which this write makes new.
         """
-        if note.kind != "memory" or note.untouched:
+        if note.kind != "memory" or note.memory is None:
             return text
+        if note.untouched:
+            return self.patched(note, text, self._styled(note, text, note.memory, archived=False))
         return self.with_memory(note, text, self.memory_of(note), {})
 
     @staticmethod
@@ -428,7 +445,8 @@ class House:
             reason=f"{reason}{memories.UNAPPROVED}" if memory.status is Status.PROPOSED else reason,
             archived_from=note.path,
         )
-        return self.patched(note, note.editable, changes)
+        styled = self._styled(note, note.editable, after, archived=True)
+        return self.patched(note, note.editable, {**changes, **styled})
 
     def patched(self, note: Note, text: str, changes: Mapping[str, Value | Delete]) -> str:
         """*text* of *note* with the properties in *changes*; a refusal says which note it is."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vault_palace.core import links, mapnote, rules
+from vault_palace.core import links, mapnote, rules, styles
 from vault_palace.core import memory as memories
 from vault_palace.core.errors import LockTimeout, MalformedNote, NoteChanged, VaultError
 from vault_palace.core.model import MAP_NOTE, Memory, Status, Value
@@ -92,7 +92,8 @@ def stale_forecasts(house: House) -> list[str]:
         if memory is None or not row.id:
             continue
         seen = observe(memory, row.id, row.body_hash, row.mark.mtime_ns)
-        if rules.forecast(seen, seen.backlinks, now, policy) != memory:
+        unstyled = policy.style_classes != bool(styles.ours(row.properties.get(styles.KEY)))
+        if unstyled or rules.forecast(seen, seen.backlinks, now, policy) != memory:
             found.append(row.path)
     return found
 
