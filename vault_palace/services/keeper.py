@@ -556,6 +556,8 @@ class Keeper:
         """Do what a person ticked or said, and bring the review note in step, with pauses as for the map."""
         now = self.house.now()
         self._review.dirty = self._review.dirty or self._map_dirty
+        if not self._review.pending:
+            return None
         if self._review_at is not None and timedelta(0) < self._review_at - now <= LONGEST_PAUSE:
             return (self._review_at - now).total_seconds()
         started = time.monotonic()

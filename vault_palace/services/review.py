@@ -87,6 +87,11 @@ class Review:
                 self.wished.add(path)
         self.dirty = True
 
+    @property
+    def pending(self) -> bool:
+        """Whether there may be anything to do."""
+        return bool(self.wished) or self.ticked or self.dirty
+
     def act(self) -> float | None:
         """Obey what is quiet, and bring the note in step; in how many seconds more is due, if anything is."""
         if self.house.read_only() or not self.house.vault.exists(POLICY_NOTE) or self.house.shelf.doubts:
