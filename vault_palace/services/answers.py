@@ -271,6 +271,13 @@ class ServerAnswer(TypedDict):
     watch: dict[str, object]
 
 
+class CanvasAnswer(TypedDict):
+    path: str
+    memories: int
+    links: int
+    written: bool  # whether it differed from what was there
+
+
 class StatusAnswer(TypedDict):
     vault: str
     version: str
