@@ -478,3 +478,52 @@ def test_a_memory_that_is_forgotten_is_not_named_in_the_note(
     palace.forget("Sand", confirm=True)
 
     assert "Sand" not in person.reads(REVIEW)
+
+
+def test_memories_of_one_name_are_told_apart(
+    palace: Palace, keeper: Keeper, person: Person, clock: Clock
+) -> None:
+    for room in ("a", "b"):
+        person.writes(f"01_Shallow/{room}/Sand.md", f"Sand of {room}.\n")
+    clock.turn(days=3)
+    settle(keeper, clock)
+    clock.turn(days=3)
+    settle(keeper, clock)
+    tick(person, "promote", "01_Shallow/b/Sand")
+    obey(keeper, clock)
+
+    assert "Sand of b." in person.reads("02_Sediment/b/Sand.md")
+    assert "Sand of a." in person.reads("01_Shallow/a/Sand.md")
+    assert "[x]" not in person.reads(REVIEW)
+
+
+def test_a_memory_that_no_link_can_name_is_said_in_its_property(
+    palace: Palace, keeper: Keeper, person: Person, clock: Clock
+) -> None:
+    person.writes("01_Shallow/A #1 [x].md", "Odd.\n")
+    clock.turn(days=3)
+    settle(keeper, clock)
+    clock.turn(days=3)
+    settle(keeper, clock)
+
+    text = person.reads(REVIEW)
+    assert "`A #1 [x]` goes to the archive" in text
+    assert "say it in its property `review`" in text
+    assert "- [ ]" not in text
+
+
+@pytest.mark.usefixtures("fading")
+def test_two_keepers_obey_one_tick_once(
+    open_palace: OpenPalace, person: Person, keeper: Keeper, palace: Palace, clock: Clock
+) -> None:
+    other = Keeper(open_palace(session="other").house)
+    settle(other, clock)
+    tick(person, "keep")
+    clock.turn(hours=0.002)
+    for _ in range(40):
+        keeper.step()
+        other.step()
+        clock.sleep(0.5)
+
+    assert len([one for one in operations(palace) if "ticked" in one[1]]) == 1
+    assert person.says(SAND)["streak"] == 1

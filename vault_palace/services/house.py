@@ -492,7 +492,8 @@ class House:
         steps: list[Step] = []
         facts: list[NoteFact] = []
         riders = _RIDING.get() or []
-        edits = [*edits, *riders]
+        taken = {edit.path for edit in riders}
+        edits = [*(edit for edit in edits if edit.path not in taken), *riders]
         for edit in edits:
             place = edit.to if isinstance(edit, Move) else edit.path
             if any(part.startswith(".") for path in (edit.path, place) for part in path.split("/")):

@@ -386,8 +386,10 @@ def _superseded(house: House, note: Note) -> list[Edit]:
 
 def _move(house: House, note: Note, to: str, text: str, verb: str, why: str, rider: Put | None) -> None:
     course = relocate.plotted(house, note, to, text)
+    # Links in the review note follow when it is made anew; it cannot be written twice in one operation.
+    edits = [edit for edit in course.edits if rider is None or edit.path != rider.path]
     with house.locked(PATIENCE):
-        house.perform(verb, [*course.edits, *([rider] if rider else [])], why=why)
+        house.perform(verb, [*edits, *([rider] if rider else [])], why=why)
 
 
 # -- the note -----------------------------------------------------------------------------------------------
@@ -486,8 +488,11 @@ class _Listing:
         ticked = self.ticked.get(path, set())
         self.shown.add(path)
         waits = self.review.waits.get(path, "") if ticked else ""
+        link = self.link(path)
+        if not link.startswith("[["):  # no task could say which memory it means
+            said, choices = f"{said}; no link can name it, so say it in its property `review`", ()
         return Item(
-            link=self.link(path),
+            link=link,
             said=said,
             choices=tuple(choices),
             waits=waits,
