@@ -108,9 +108,10 @@ def test_all_other_items_keep_their_order(items: list[Value], ours: list[str]) -
 def test_a_note_without_the_property_gets_it() -> None:
     text = "---\nlayer: shallow\ndensity: 0.4\n---\nbody\n"
 
-    assert styled(text, True) == (
-        "---\nlayer: shallow\ndensity: 0.4\ncssclasses:\n  - palace-shallow\n  - palace-density-4\n---\nbody\n"
-    )
+    made = styled(text, True)
+
+    added = "cssclasses:\n  - palace-shallow\n  - palace-density-4\n"
+    assert made == f"---\nlayer: shallow\ndensity: 0.4\n{added}---\nbody\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Policy's `style_classes`: notes carry the classes that the snippet colours by, and lose them when it goes off."""
+"""Policy's `style_classes`: notes carry the classes that the snippet colours by, and none when it is off."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Delete(Enum):
 
 DELETE: Final = Delete.DELETE
 Change: TypeAlias = Value | Delete
-_Code: TypeAlias = tuple[str, int, int, int, int]  # as those of difflib
+_Code: TypeAlias = tuple[str, int, int, int, int]  # an opcode of difflib
 
 FIRST_LINE: Final = 2  # of the header's content within the file
 _COLON: Final = re.compile(r"[ \t]*:")
@@ -186,7 +186,7 @@ def _has_item_lines(lines: Sequence[str], entry: Entry) -> bool:
     return True
 
 
-def _nearest(entry: Entry, change: list[Value]) -> list[_Code]:
+def _nearest(entry: Entry, change: list[Value]) -> Sequence[_Code]:
     """How the list becomes *change*, with much of it kept."""
     old = [repr(item) for item in cast("list[Value]", entry.value)]
     return SequenceMatcher(None, old, [repr(item) for item in change], autojunk=False).get_opcodes()
@@ -206,7 +206,7 @@ def _in_order(old: list[Value], new: list[Value]) -> list[_Code]:
     return [*codes, ("replace", at, len(old), done, len(new))]
 
 
-def _edit_items(lines: Sequence[str], entry: Entry, change: list[Value], codes: list[_Code]) -> list[str]:
+def _edit_items(lines: Sequence[str], entry: Entry, change: list[Value], codes: Sequence[_Code]) -> list[str]:
     """The lines of a block list with items added and removed; those that stay keep their lines."""
     start = lines[entry.parts[0][0]]
     indent = start[: start.index("-")]
