@@ -188,6 +188,22 @@ def test_every_layer_has_its_colour_in_the_graph() -> None:
     assert len(set(colours.values())) == len(colours)
 
 
+def test_an_archived_note_has_its_own_colour_in_the_graph() -> None:
+    """The archive mirrors the layers' folders, and Obsidian takes the first group that a note is in."""
+    queries = [group["query"] for group in setting("graph.json")["colorGroups"]]
+
+    assert queries[0] == "path:_Archive"
+
+
+@pytest.mark.parametrize(
+    "path", ["PALACE_MAP.md", "_System/Journal.md", "_System/Review.md", "_System/Templates/Memory.md"]
+)
+def test_what_is_no_memory_is_not_in_the_graph(path: str) -> None:
+    left_out = re.findall(r"-(path|file):(\S+)", setting("graph.json")["search"])
+
+    assert any(text in (path if what == "path" else Path(path).name) for what, text in left_out)
+
+
 def test_new_notes_of_a_newcomer_are_memories() -> None:
     app = setting("app.json")
 
