@@ -1,4 +1,4 @@
-"""The snippet: its selectors and values are valid, its words can be read, all that the program names is styled."""
+"""The snippet: its selectors and values are valid, its words can be read, nothing that counts is left out."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_note_outside_the_palace_has_no_colour() -> None:
 
 
 def _matching(element: str) -> list[tuple[str, str]]:
-    """The declarations for the one *element*, in the order of the text: of equal weight, the last one counts."""
+    """The declarations for the one *element* in the order of the text: of equal weight, the last counts."""
     wrapper = cssselect2.ElementWrapper.from_html_root(ElementTree.fromstring(f"<html>{element}</html>"))
     target = next(one for one in wrapper.iter_subtree() if one.local_name == "div")
     return [
