@@ -15,6 +15,7 @@ ARCHIVE = "_Archive"
 SYSTEM = "_System"
 STATE = ".palace"
 MAP_NOTE = "PALACE_MAP.md"
+CANVAS = "Palace.canvas"
 POLICY_NOTE = "_System/Policy.md"
 OLD_POLICY = "_System/policy.yaml"  # Sediment Palace's
 

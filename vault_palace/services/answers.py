@@ -297,6 +297,16 @@ class ReindexAnswer(TypedDict):
     problem_count: int
 
 
+class CanvasAnswer(TypedDict):
+    path: str
+    done: str  # created, drawn anew, unchanged
+    memories: int  # on the canvas
+    left_out: int
+    rooms: int
+    links: int
+    op: str  # for `undo`; empty where nothing was written
+
+
 class OperationAnswer(TypedDict):
     op: str
     when: str  # in the vault's zone

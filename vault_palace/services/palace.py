@@ -10,6 +10,7 @@ from vault_palace.core.model import Problem
 from vault_palace.services import (
     briefing,
     browse,
+    canvas,
     conflicts,
     curate,
     forget,
@@ -26,6 +27,7 @@ from vault_palace.services import (
 from vault_palace.services.answers import (
     BeforePurge,
     BriefAnswer,
+    CanvasAnswer,
     FadingAnswer,
     FindAnswer,
     ForgetAnswer,
@@ -250,6 +252,9 @@ class Palace:
 
     def reindex(self) -> ReindexAnswer:
         return curate.reindex(self.house)
+
+    def canvas(self, *, force: bool = False) -> CanvasAnswer:
+        return canvas.draw(self.house, force=force)
 
     def page(self, path: str, *, max_tokens: int | None = None) -> PageAnswer:
         return browse.page(self.house, path, max_tokens=max_tokens)

@@ -665,4 +665,4 @@ def _stopping() -> Iterator[Any]:
 
 
 # The commands of the other modules, which need what is above; at the end, so that it is there.
-from vault_palace.surfaces.cli import connecting, past  # noqa: E402, F401
+from vault_palace.surfaces.cli import connecting, drawing, past  # noqa: E402, F401
