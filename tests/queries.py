@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
+from obsidian_pdf_exporter.core import frontmatter
 from obsidian_pdf_exporter.core.bases import BaseView, VaultFiles, load_base
 from obsidian_pdf_exporter.core.vault_index import VaultIndex
 from obsidian_pdf_exporter.plugins.dataview import luxon
@@ -25,6 +27,53 @@ from obsidian_pdf_exporter.plugins.dataview.values import Link, Settings
 
 Row = tuple[object, ...]
 _BLOCK = re.compile(r"^```dataview\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads properties for Bases as Obsidian does, where YAML 1.1 would have it otherwise.
+
+    A day that no calendar has is text, and takes no other property with it; yes, no, on and off are words.
+    """
+
+    @staticmethod
+    def safe_load(text: str) -> object:
+        return yaml.load(text, Loader=_Loader)
+
+    def construct_moment(self, node: yaml.ScalarNode) -> object:
+        try:
+            return self.construct_yaml_timestamp(node)
+        except ValueError:
+            return self.construct_scalar(node)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:bool"]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_moment)
+
+
+def _files(root: Path) -> VaultFiles:
+    """The files of the vault as Bases sees them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frontmatter, "_yaml", _Loader)
+        return VaultFiles(VaultIndex(root))
+
+
+class Snapshot:
+    """A vault as it stands now, read once for many queries on one viewing machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.pages = DataviewIndex(VaultIndex(root))
+        self.files = _files(root)
+
+
+def _snapshot(vault: Path | Snapshot) -> Snapshot:
+    return vault if isinstance(vault, Snapshot) else Snapshot(vault)
 
 
 @contextmanager
@@ -47,9 +96,9 @@ def queries(note: Path) -> list[str]:
     return _BLOCK.findall(note.read_text(encoding="utf-8"))
 
 
-def table(root: Path, query: str, origin: str = "") -> tuple[list[str], list[Row]]:
+def table(vault: Path | Snapshot, query: str, origin: str = "") -> tuple[list[str], list[Row]]:
     """Column names and rows of a TABLE query; links are shown as the path they lead to."""
-    engine = Engine(DataviewIndex(VaultIndex(root)), Settings())
+    engine = Engine(_snapshot(vault).pages, Settings())
     result = engine.execute_table(parse_query(query), origin)
     return list(result.names), [tuple(_shown(value) for value in row) for row in result.values]
 
@@ -60,11 +109,11 @@ def base(root: Path, file: str, view: str, now: str) -> tuple[list[str], list[Ro
 
 
 def base_text(
-    root: Path, text: str, now: str, origin: str = "", *, view: str = ""
+    vault: Path | Snapshot, text: str, now: str, origin: str = "", *, view: str = ""
 ) -> tuple[list[str], list[Row]]:
     """The same for the text of a Base that stands in note *origin*; the first view where none is named."""
     complaints: list[str] = []
-    files = VaultFiles(VaultIndex(root))
+    files = _snapshot(vault).files
     this = next((record for record in files.records if record.rel == origin), None)
     shown = BaseView(load_base(text), files, this, complaints.append)
     shown.ev.now = datetime.fromisoformat(now)
@@ -77,15 +126,10 @@ def base_text(
     return [shown.header(column) for column in found["order"]], rows
 
 
-def groups(root: Path, file: str, now: str) -> list[tuple[str, list[str]]]:
-    """The groups of the first view of a `.base` file: what each is headed by, and the notes in it by path."""
+def groups(vault: Path | Snapshot, text: str, now: str) -> list[tuple[str, list[str]]]:
+    """The groups of a Base's first view, by its text: what each is headed by, and the notes in it by path."""
     complaints: list[str] = []
-    shown = BaseView(
-        load_base((root / file).read_text(encoding="utf-8")),
-        VaultFiles(VaultIndex(root)),
-        None,
-        complaints.append,
-    )
+    shown = BaseView(load_base(text), _snapshot(vault).files, None, complaints.append)
     shown.ev.now = datetime.fromisoformat(now)
     found = cast("dict[str, Any]", shown.view(""))
     made = [

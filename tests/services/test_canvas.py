@@ -1,125 +1,181 @@
-"""The canvas: valid JSON Canvas, the same for the same palace, and a person's own is not written over."""
+"""The canvas is drawn on request, never over a person's own, can be taken back, and counts for nothing."""
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vault_palace.core.errors import Exists
+from tests.services.conftest import Clock, OpenPalace
+from tests.services.keeping import settle
+from vault_palace.core.errors import Conflict, PolicyViolation
+from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
 
 CANVAS = "Palace.canvas"
 
 
 @pytest.fixture
-def palace(palace: Palace) -> Palace:
-    palace.write("See [[Hub]] and [[Rock]].", path="ideas/Sand", density=0.4)
-    palace.write("The middle.", title="Hub", density=0.9)
-    palace.write("Lasts.", path="принципы/Rock", layer="bedrock", density=1)
-    for number in range(25):
-        palace.write(f"Number {number}.", path=f"many/Note {number:02}", layer="sediment", density=0.5)
+def drawn(palace: Palace) -> Palace:
+    """A palace with three linked memories and its canvas."""
+    palace.write("The first.", path="ideas/One", density=0.6)
+    palace.write("Follows [[One]].", path="ideas/Two")
+    palace.write("Follows [[One]] and [[Two]].", layer="bedrock", path="Three")
+    palace.canvas()
     return palace
 
 
-def drawn(vault: Path) -> Any:
-    return json.loads((vault / CANVAS).read_text("utf-8"))
+def _document(vault: Path) -> Any:
+    return json.loads((vault / CANVAS).read_text(encoding="utf-8"))
 
 
-def test_layers_are_groups_below_each_other(palace: Palace, vault: Path) -> None:
-    palace.canvas()
-
-    layers = [
-        node for node in drawn(vault)["nodes"] if node.get("label") in ("Shallow", "Sediment", "Bedrock")
-    ]
-    assert [node["label"] for node in layers] == ["Shallow", "Sediment", "Bedrock"]
-    for upper, lower in itertools.pairwise(layers):
-        assert upper["y"] + upper["height"] < lower["y"]
-
-
-def test_every_card_lies_in_its_layer_and_none_on_another(palace: Palace, vault: Path) -> None:
-    palace.canvas()
-
-    nodes = drawn(vault)["nodes"]
-    cards = [node for node in nodes if node["type"] == "file"]
-    groups = {node["label"]: node for node in nodes if node["type"] == "group"}
-    for card in cards:
-        layer = groups[card["file"].partition("/")[0].partition("_")[2]]
-        assert layer["x"] <= card["x"]
-        assert card["x"] + card["width"] <= layer["x"] + layer["width"]
-        assert layer["y"] <= card["y"]
-        assert card["y"] + card["height"] <= layer["y"] + layer["height"]
-    for one in cards:
-        for other in cards:
-            apart_x = abs(one["x"] - other["x"]) >= one["width"]
-            assert one is other or apart_x or abs(one["y"] - other["y"]) >= one["height"]
+def _moved(vault: Path, clock: Clock) -> str:
+    """What a person makes of it by moving a node; some time passes."""
+    document = _document(vault)
+    document["nodes"][0]["x"] += 500
+    text = json.dumps(document)
+    (vault / CANVAS).write_text(text, encoding="utf-8")
+    clock.turn(hours=1)
+    return text
 
 
-def test_the_strongest_are_shown_and_not_more_than_twenty_a_layer(palace: Palace, vault: Path) -> None:
-    palace.rate(path="02_Sediment/many/Note 24.md", density=0.9)
+def test_it_holds_the_memories_and_the_links_between_them(drawn: Palace, vault: Path) -> None:
+    document = _document(vault)
 
-    palace.canvas()
-
-    files = [node["file"] for node in drawn(vault)["nodes"] if node["type"] == "file"]
-    assert len([one for one in files if one.startswith("02_Sediment/")]) == 20
-    assert "02_Sediment/many/Note 24.md" in files
-    assert "03_Bedrock/принципы/Rock.md" in files
-
-
-def test_links_between_cards_are_edges(palace: Palace, vault: Path) -> None:
-    palace.canvas()
-
-    canvas = drawn(vault)
-    names = {node["id"]: node.get("file") for node in canvas["nodes"]}
-    edges = {(names[edge["fromNode"]], names[edge["toNode"]]) for edge in canvas["edges"]}
-    sand = "01_Shallow/ideas/Sand.md"
-    assert edges == {(sand, "01_Shallow/Hub.md"), (sand, "03_Bedrock/принципы/Rock.md")}
+    files = {node["id"]: node["file"] for node in document["nodes"] if node["type"] == "file"}
+    links = {(files[edge["fromNode"]], files[edge["toNode"]]) for edge in document["edges"]}
+    one, two, three = "01_Shallow/ideas/One.md", "01_Shallow/ideas/Two.md", "03_Bedrock/Three.md"
+    assert set(files.values()) == {one, two, three}
+    assert links == {(two, one), (three, one), (three, two)}
 
 
-def test_every_id_is_there_once(palace: Palace, vault: Path) -> None:
-    palace.canvas()
-
-    canvas = drawn(vault)
-    ids = [one["id"] for one in (*canvas["nodes"], *canvas["edges"])]
-    assert len(ids) == len(set(ids))
-
-
-def test_drawn_twice_it_is_written_once(palace: Palace, vault: Path) -> None:
-    palace.canvas()
-    before = (vault / CANVAS).stat().st_mtime_ns
+def test_it_says_what_is_on_it(palace: Palace) -> None:
+    palace.write("words", path="ideas/One")
 
     answer = palace.canvas()
 
-    assert not answer["written"]
-    assert (vault / CANVAS).stat().st_mtime_ns == before
+    op = answer.pop("op")  # type: ignore[misc]
+    assert answer == {
+        "path": CANVAS,
+        "done": "created",
+        "memories": 1,
+        "left_out": 0,
+        "rooms": 1,
+        "links": 0,
+    }
+    assert op
 
 
-def test_a_canvas_of_the_persons_is_not_written_over(palace: Palace, vault: Path) -> None:
-    (vault / CANVAS).write_text('{"nodes":[],"edges":[]}', encoding="utf-8")
+def test_it_is_not_written_again_where_it_would_say_the_same(drawn: Palace, vault: Path) -> None:
+    before = (vault / CANVAS).stat()
 
-    with pytest.raises(Exists, match="person"):
+    answer = drawn.canvas()
+
+    assert (answer["done"], answer["op"]) == ("unchanged", "")
+    assert (vault / CANVAS).stat() == before
+
+
+def test_it_is_drawn_anew_when_the_palace_has_changed(drawn: Palace) -> None:
+    drawn.write("More.", path="Four")
+
+    assert drawn.canvas()["done"] == "drawn anew"
+
+
+def test_one_that_obsidian_saved_in_other_words_is_no_persons(
+    drawn: Palace, vault: Path, clock: Clock
+) -> None:
+    (vault / CANVAS).write_text(json.dumps(_document(vault), indent=2), encoding="utf-8")
+    clock.turn(hours=1)
+    drawn.write("More.", path="Four")
+
+    assert drawn.canvas()["done"] == "drawn anew"
+
+
+def test_one_that_a_person_changed_is_not_replaced(drawn: Palace, vault: Path, clock: Clock) -> None:
+    text = _moved(vault, clock)
+
+    with pytest.raises(Conflict, match="--force"):
+        drawn.canvas()
+
+    assert (vault / CANVAS).read_text(encoding="utf-8") == text
+
+
+def test_one_that_was_there_before_is_not_replaced(palace: Palace, vault: Path, clock: Clock) -> None:
+    (vault / CANVAS).write_text("{}", encoding="utf-8")
+    clock.turn(hours=1)
+
+    with pytest.raises(Conflict, match="--force"):
         palace.canvas()
 
-    assert (vault / CANVAS).read_text("utf-8") == '{"nodes":[],"edges":[]}'
+    assert (vault / CANVAS).read_text(encoding="utf-8") == "{}"
 
 
-def test_what_force_replaces_is_kept_and_comes_back(palace: Palace, vault: Path) -> None:
-    (vault / CANVAS).write_text('{"nodes":[],"edges":[]}', encoding="utf-8")
-    palace.canvas(force=True)
-    operation = palace.house.journal.recent()[-1].op
+def test_one_replaced_by_force_comes_back_by_undo(drawn: Palace, vault: Path, clock: Clock) -> None:
+    text = _moved(vault, clock)
+    op = drawn.canvas(force=True)["op"]
+    replaced = _document(vault)
 
-    palace.undo(operation, confirm=True)
+    drawn.undo(op, confirm=True)
 
-    assert (vault / CANVAS).read_text("utf-8") == '{"nodes":[],"edges":[]}'
+    assert (vault / CANVAS).read_text(encoding="utf-8") == text
+    assert replaced != json.loads(text)
 
 
-def test_a_canvas_makes_no_backlinks(palace: Palace) -> None:
-    before = palace.house.shelf.backlinks("01_Shallow/Hub.md")
+def test_a_persons_own_that_undo_brought_back_is_still_theirs(
+    drawn: Palace, vault: Path, clock: Clock
+) -> None:
+    _moved(vault, clock)
+    drawn.undo(drawn.canvas(force=True)["op"], confirm=True)
+    clock.turn(hours=1)
 
-    palace.canvas()
-    palace.house.refresh(if_older=0)
+    with pytest.raises(Conflict, match="--force"):
+        drawn.canvas()
 
-    assert palace.house.shelf.backlinks("01_Shallow/Hub.md") == before
+
+def test_a_new_one_goes_away_by_undo(palace: Palace, vault: Path) -> None:
+    op = palace.canvas()["op"]
+
+    palace.undo(op, confirm=True)
+
+    assert not (vault / CANVAS).exists()
+
+
+def test_its_links_are_nobodys_backlinks(drawn: Palace, clock: Clock) -> None:
+    settle(Keeper(drawn.house), clock)
+
+    counted = {
+        path: drawn.read(path=path, touch=False)["metadata"]["backlinks"]
+        for path in ("01_Shallow/ideas/One.md", "01_Shallow/ideas/Two.md", "03_Bedrock/Three.md")
+    }
+    assert list(counted.values()) == [2, 1, 0]
+
+
+def test_it_is_no_problem_and_no_memory(drawn: Palace) -> None:
+    assert drawn.check() == []
+    assert CANVAS not in drawn.paths()
+
+
+def test_the_keeper_never_draws_it(palace: Palace, vault: Path, clock: Clock) -> None:
+    palace.write("words", path="One")
+
+    settle(Keeper(palace.house), clock)
+
+    assert not (vault / CANVAS).exists()
+
+
+def test_what_waits_for_a_person_is_not_on_it(palace: Palace, vault: Path, clock: Clock) -> None:
+    path = palace.write("words", path="One")["saved_path"]
+    text = (vault / path).read_text(encoding="utf-8")
+    (vault / path).write_text(text.replace("status: active", "status: proposed"), encoding="utf-8")
+    clock.turn(hours=1)
+
+    assert palace.canvas()["memories"] == 0
+
+
+def test_a_palace_that_may_only_be_read_gets_none(open_palace: OpenPalace, vault: Path) -> None:
+    with pytest.raises(PolicyViolation):
+        open_palace(read_only=True).canvas()
+
+    assert not (vault / CANVAS).exists()

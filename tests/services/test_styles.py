@@ -1,140 +1,236 @@
-"""The classes that show a memory's layer, density and fate: only where Policy wants them, and only ours."""
+"""Policy's `style_classes`: notes carry the classes that the snippet colours by, and none when it is off."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.services.conftest import Clock, OpenPalace
-from tests.services.keeping import Person, settle
-from vault_palace.core import frontmatter, styles
+from tests.services.keeping import Person, settle, snapshot
+from vault_palace.services import upkeep
 from vault_palace.services.keeper import Keeper
 from vault_palace.services.palace import Palace
 
-SAND = "01_Shallow/Sand.md"
-ON = "---\ntimezone: UTC\nauto_metabolize: off\nstyle_classes: true\n---\n"
-OFF = ON.replace("true", "false")
+POLICY = "_System/Policy.md"
+ON, OFF = (f"---\ntimezone: UTC\nstyle_classes: {word}\n---\n" for word in ("true", "false"))
+NOTE = "01_Shallow/Idea.md"
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def person(vault: Path, clock: Clock) -> Person:
-    return Person(vault, clock)
+    person = Person(vault, clock)
+    person.writes(POLICY, ON)
+    return person
 
 
-@pytest.fixture
-def palace(open_palace: OpenPalace, person: Person) -> Palace:
-    person.writes("_System/Policy.md", ON)
-    return open_palace()
-
-
-def classes(person: Person, path: str = SAND) -> object:
+def classes(person: Person, path: str = NOTE) -> object:
     return person.says(path).get("cssclasses")
 
 
-def test_a_new_memory_has_them(palace: Palace, person: Person) -> None:
-    palace.write("x", title="Sand", density=0.66)
+def test_a_new_memory_has_its_classes(palace: Palace, person: Person) -> None:
+    palace.write("words", path="Idea", density=0.7)
 
     assert classes(person) == ["palace-shallow", "palace-density-7"]
 
 
-def test_they_follow_what_is_said_and_done(palace: Palace, person: Person, clock: Clock) -> None:
-    palace.write("x", title="Sand")
-    palace.rate(path=SAND, density=1.0, pinned=True)
-    palace.move(SAND, "bedrock")
+def test_a_rating_changes_them(palace: Palace, person: Person) -> None:
+    palace.write("words", path="Idea")
 
-    assert classes(person, "03_Bedrock/Sand.md") == ["palace-bedrock", "palace-density-10", "palace-pinned"]
+    palace.rate(path=NOTE, density=0.9, pinned=True)
 
-
-def test_the_archive_is_one_of_them(palace: Palace, person: Person) -> None:
-    palace.write("x", title="Sand")
-    palace.purge(SAND, confirm=True)
-
-    assert classes(person, f"_Archive/{SAND}") == ["palace-archive", "palace-density-2"]
+    assert classes(person) == ["palace-shallow", "palace-density-9", "palace-pinned"]
 
 
-def test_what_was_superseded_shows_it(palace: Palace, person: Person) -> None:
-    palace.write("x", title="Sand")
-    palace.write("y", title="Stone", supersedes="Sand")
+def test_a_move_changes_them(palace: Palace, person: Person) -> None:
+    palace.write("words", path="Idea")
+
+    palace.move(NOTE, "bedrock")
+
+    assert classes(person, "03_Bedrock/Idea.md") == ["palace-bedrock", "palace-density-2"]
+
+
+def test_the_archive_and_the_way_back_change_them(palace: Palace, person: Person) -> None:
+    palace.write("words", path="Idea")
+
+    gone = palace.purge(NOTE, confirm=True)["archived_to"]
+    archived = classes(person, gone)
+    palace.restore(gone)
+
+    assert archived == ["palace-archive", "palace-density-2"]
+    assert classes(person) == ["palace-shallow", "palace-density-2"]
+
+
+def test_a_successor_changes_them(palace: Palace, person: Person) -> None:
+    palace.write("words", path="Idea")
+
+    palace.write("better words", path="Newer", supersedes="Idea")
 
     assert classes(person) == ["palace-shallow", "palace-density-2", "palace-superseded"]
 
 
-def test_where_policy_does_not_want_them_there_are_none(open_palace: OpenPalace, person: Person) -> None:
-    person.writes("_System/Policy.md", OFF)
+def test_a_reading_makes_no_conflict_by_them(palace: Palace, person: Person, clock: Clock) -> None:
+    person.writes(POLICY, OFF)
+    rev = palace.write("words", path="Idea")["rev"]
+    person.writes(POLICY, ON)
+    clock.turn(days=1)
+
+    palace.read(path=NOTE)
+
+    assert classes(person) == ["palace-shallow", "palace-density-2"]
+    assert palace.read(path=NOTE)["rev"] == rev
+
+
+@pytest.mark.parametrize("own", ["", "cssclasses:\n  - mine\n"])
+def test_what_the_keeper_adds_is_no_conflict_for_an_agent(
+    palace: Palace, person: Person, clock: Clock, own: str
+) -> None:
+    person.writes(NOTE, f"---\n{own}density: 0.4\n---\nx\n")
+    before = palace.read(path=NOTE, touch=False)["rev"]
+
+    settle(Keeper(palace.house), clock)
+
+    assert "palace-shallow" in person.reads(NOTE)
+    assert palace.read(path=NOTE, touch=False)["rev"] == before
+
+
+def test_the_items_of_a_person_stay(palace: Palace, person: Person, clock: Clock) -> None:
+    palace.write("words", path="Idea")
+    person.edits(NOTE, "cssclasses:\n", "cssclasses: # colours\n  - 'wide'   # mine\n")
+    clock.turn(hours=1)
+
+    palace.rate(path=NOTE, density=0.5)
+
+    assert "cssclasses: # colours\n  - 'wide'   # mine\n  - palace-shallow\n  - palace-density-5\n" in (
+        person.reads(NOTE)
+    )
+
+
+def test_a_flow_list_is_left_and_nothing_else_is_hindered(
+    palace: Palace, person: Person, clock: Clock
+) -> None:
+    person.writes(NOTE, "---\ncssclasses: [wide]\n---\nwords\n")
+    clock.turn(hours=1)
+
+    palace.rate(path=NOTE, density=0.5)
+
+    assert "cssclasses: [wide]\n" in person.reads(NOTE)
+    assert person.says(NOTE)["density"] == 0.5
+
+
+# -- the keeper ---------------------------------------------------------------------------------------------
+
+
+def test_the_keeper_follows_what_a_person_rates(palace: Palace, person: Person, clock: Clock) -> None:
+    palace.write("words", path="Idea")
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+
+    person.edits(NOTE, "density: 0.2", "density: 0.8")
+    settle(keeper, clock)
+
+    assert classes(person) == ["palace-shallow", "palace-density-8"]
+
+
+def test_the_switch_gives_every_note_its_classes(palace: Palace, person: Person, clock: Clock) -> None:
+    person.writes(POLICY, OFF)
+    palace.write("words", path="Idea")
+    archived = palace.purge(palace.write("other", path="Old")["saved_path"], confirm=True)["archived_to"]
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+
+    person.writes(POLICY, ON)
+    settle(keeper, clock)
+
+    assert classes(person) == ["palace-shallow", "palace-density-2"]
+    assert classes(person, archived) == ["palace-archive", "palace-density-2"]
+
+
+def test_the_switch_going_off_takes_them_out_again(palace: Palace, person: Person, clock: Clock) -> None:
+    palace.write("words", path="Idea")
+    person.writes("01_Shallow/Wide.md", "---\ncssclasses:\n  - wide\n---\nwords\n")
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+    before = classes(person, "01_Shallow/Wide.md")
+
+    person.writes(POLICY, OFF)
+    settle(keeper, clock)
+
+    assert before == ["wide", "palace-shallow", "palace-density-2"]
+    assert (classes(person), classes(person, "01_Shallow/Wide.md")) == (None, ["wide"])
+
+
+def test_they_go_out_also_when_the_switch_went_off_without_a_keeper(
+    open_palace: OpenPalace, person: Person, clock: Clock
+) -> None:
+    person.writes(POLICY, OFF)
     palace = open_palace()
-    palace.write("x", title="Sand")
-    palace.rate(path=SAND, density=1.0)
+    palace.metabolize(confirm=True)  # by which this policy is known
+    person.writes(POLICY, ON)
+    palace.write("words", path="Idea")
+    person.writes(POLICY, OFF)
+    palace.metabolize(confirm=True)
+
+    settle(Keeper(open_palace().house), clock)
 
     assert classes(person) is None
 
 
-def test_the_switch_is_followed_by_the_keeper_both_ways(palace: Palace, person: Person, clock: Clock) -> None:
-    palace.write("x", title="Sand")
-    person.edits(SAND, "cssclasses:\n", "cssclasses:\n  - mine\n")
+def test_where_the_switch_never_was_on_such_an_item_is_a_persons(
+    palace: Palace, person: Person, clock: Clock
+) -> None:
+    person.writes(POLICY, OFF)
+    person.writes(NOTE, "---\ncssclasses:\n  - palace-bedrock\n---\nwords\n")
     keeper = Keeper(palace.house)
     settle(keeper, clock)
-    clock.turn(hours=1)
-    person.writes("_System/Policy.md", OFF)
-    settle(keeper, clock)
-    assert classes(person) == ["mine"]
-    clock.turn(hours=1)
-    person.writes("_System/Policy.md", ON)
-    settle(keeper, clock)
 
-    assert classes(person) == ["mine", "palace-shallow", "palace-density-2"]
+    palace.rate(path=NOTE, density=0.5)
+
+    assert classes(person) == ["palace-bedrock"]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "cssclasses: [mine, palace-density-9]",
-        "cssclasses: mine",
-        'cssclasses:\n  - "mine"',
-        "cssclasses:\n  - mine # as ever",
-        "cssclasses: &c\n  - mine",
-    ],
-)
-def test_a_list_in_a_form_of_the_persons_is_left(palace: Palace, person: Person, said: str) -> None:
-    person.writes(SAND, f"---\n{said}\n---\nx\n")
-    palace.rate(path=SAND, density=0.9)
-
-    assert said in person.reads(SAND)
-
-
-@pytest.mark.parametrize("own", ["", "cssclasses:\n  - mine\n"])
-def test_a_change_of_them_is_no_conflict_for_an_agent(
-    palace: Palace, person: Person, clock: Clock, own: str
-) -> None:
-    person.writes(SAND, f"---\n{own}density: 0.4\n---\nx\n")
-    before = palace.read(path=SAND, touch=False)["rev"]
-    settle(Keeper(palace.house), clock)
-    clock.turn(hours=1)
-    settle(Keeper(palace.house), clock)
-
-    assert "palace-shallow" in person.reads(SAND)
-    assert palace.read(path=SAND, touch=False)["rev"] == before
-
-
-NAMES = st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,8}", fullmatch=True), max_size=5)
-OURS = st.lists(
-    st.sampled_from(["palace-shallow", "palace-density-3", "palace-pinned"]), max_size=3, unique=True
-)
-
-
-@given(NAMES, OURS, OURS)
-def test_the_persons_items_keep_their_order(theirs: list[str], before: list[str], wanted: list[str]) -> None:
-    items = [*theirs, *before]
-    text = (
-        "---\n"
-        + ("cssclasses:\n" + "".join(f"  - {one}\n" for one in items) if items else "a: 1\n")
-        + "---\nx\n"
+def test_a_form_that_cannot_be_kept_is_not_fought_over(palace: Palace, person: Person, clock: Clock) -> None:
+    palace.write("words", path="Idea")
+    person.edits(
+        NOTE,
+        "cssclasses:\n  - palace-shallow\n  - palace-density-2\n",
+        "cssclasses: [palace-bedrock, wide]\n",
     )
-    header = frontmatter.read(text)
+    settle(Keeper(palace.house), clock)
+    before = snapshot(person.root)
 
-    after = frontmatter.read(frontmatter.patch(text, styles.change(text, header, wanted))).values
+    settle(Keeper(palace.house), clock)
 
-    kept = [one for one in theirs if one not in styles.ours([*theirs])]
-    assert list(after.get("cssclasses") or []) == [*kept, *wanted]  # type: ignore[arg-type]
+    assert snapshot(person.root) == before
+    assert classes(person) == ["palace-bedrock", "wide"]
+
+
+def test_a_kept_vault_is_idle(palace: Palace, person: Person, clock: Clock) -> None:
+    palace.write("words", path="Idea")
+    settle(Keeper(palace.house), clock)
+    before = snapshot(person.root)
+
+    settle(Keeper(palace.house), clock)
+
+    assert snapshot(person.root) == before
+
+
+def test_one_step_writes_to_a_bounded_number_of_notes(
+    palace: Palace, person: Person, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vault_palace.services.keeper.SLICE", 3)
+    person.writes(POLICY, OFF)
+    for number in range(8):
+        palace.write(f"words {number}", path=f"Idea {number}")
+    keeper = Keeper(palace.house)
+    settle(keeper, clock)
+    person.writes(POLICY, ON)
+    written: list[int] = []
+
+    for _ in range(4):
+        clock.turn(hours=0.01)
+        keeper.step()
+        written.append(sum(classes(person, f"01_Shallow/Idea {n}.md") is not None for n in range(8)))
+
+    assert written == [3, 6, 8, 8]
+    assert upkeep.out_of_policy(palace.house) == []

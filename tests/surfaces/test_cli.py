@@ -168,7 +168,7 @@ COMMANDS = sorted(
 
 def test_the_commands_are_the_documented_ones() -> None:
     expected = (
-        "check connect forget healthcheck history init metabolize move purge rate read "
+        "canvas check connect forget healthcheck history init metabolize move purge rate read "
         "recover reindex resolve restore search serve status token undo wake-up watch write"
     )
 

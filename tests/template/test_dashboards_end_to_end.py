@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.queries import Row
-from tests.services.conftest import Clock
+from tests.template.careless import BROKEN, Days
 from tests.template.test_dashboards import BOTH, DECAY_COLUMNS, RISE_COLUMNS, Shown
 from vault_palace.services.init import init, template_root
-from vault_palace.services.palace import Palace, PalaceSettings
 
 # It is noon in the vault's zone when something happens, and any hour when a dashboard is looked at.
 ZONES = ["Pacific/Auckland", "America/Los_Angeles"]
-
-
-class Days:
-    """A vault in one zone, with a hand on its clock."""
-
-    def __init__(self, root: Path, zone: str) -> None:
-        self.root = root
-        self.zone = zone
-        self.clock = Clock(datetime(2031, 3, 1, 12, tzinfo=ZoneInfo(zone)).astimezone(UTC))
-
-    @contextmanager
-    def on(self, day: int) -> Iterator[Palace]:
-        """The palace on that day of March, opened anew as a session does; 32 is the first of April."""
-        local = datetime(2031, 3, 1, 12, tzinfo=ZoneInfo(self.zone)) + timedelta(days=day - 1)
-        self.clock.at = local.astimezone(UTC)
-        settings = PalaceSettings(
-            cache_dir=self.root.parent / "cache",
-            state_dir=self.root.parent / "state",
-            clock=self.clock,
-            sleep=self.clock.sleep,
-        )
-        with Palace.open(self.root, settings=settings) as palace:
-            yield palace
-
-    def scribble(self, path: str, text: str) -> None:
-        """Save a note as a person does, at the hour that the clock shows."""
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-        os.utime(target, (self.clock.at.timestamp(),) * 2)
-
-
-BROKEN = {
-    "01_Shallow/Does not parse.md": "---\ndecays_on: 2031-03-09\nrises_on: 2031-03-09\ndensity: [1\n---\nx\n",
-    "01_Shallow/Twice.md": "---\ndecays_on: 2032-03-09\ndecays_on: 2032-03-10\n---\nx\n",
-    "01_Shallow/Merged.md": "---\n<<<<<<< here\ndecays_on: 2031-03-09\n=======\n>>>>>>> there\n---\nx\n",
-    "01_Shallow/High.md": "---\ncreated: 2031-03-01\ndensity: high\nstreak: 1\n---\nx\n",
-    "01_Shallow/Impossible.md": "---\ncreated: 2031-02-30\ndecays_on: 2031-02-30\npinned: true\n---\nx\n",
-    "01_Shallow/A word.md": "---\ncreated: 2031-03-02\nlast_touched: recently\ndecays_on: tomorrow\n---\n",
-    "01_Shallow/Plain.md": "No header. [[Hub]]\n",
-    "01_Shallow/Empty.md": "",
-    "01_Shallow/List.md": "---\n- decays_on\n- 2031-03-09\n---\nx\n",
-}
 
 
 @pytest.fixture(scope="module", params=ZONES)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from vault_palace.core import frontmatter, styles
+from vault_palace.core import frontmatter
 from vault_palace.core.content import inline_fields, unsafe
 from vault_palace.core.links import find
 from vault_palace.core.mapnote import BEGIN, END, add_link
-from vault_palace.core.model import PROPERTIES, Layer, Memory, Status
+from vault_palace.core.model import PROPERTIES, Layer
 from vault_palace.core.places import kind
 from vault_palace.core.policy import KINDS, Policy, read_policy
 from vault_palace.services.init import template_root
@@ -188,6 +188,22 @@ def test_every_layer_has_its_colour_in_the_graph() -> None:
     assert len(set(colours.values())) == len(colours)
 
 
+def test_an_archived_note_has_its_own_colour_in_the_graph() -> None:
+    """The archive mirrors the layers' folders, and Obsidian takes the first group that a note is in."""
+    queries = [group["query"] for group in setting("graph.json")["colorGroups"]]
+
+    assert queries[0] == "path:_Archive"
+
+
+@pytest.mark.parametrize(
+    "path", ["PALACE_MAP.md", "_System/Journal.md", "_System/Review.md", "_System/Templates/Memory.md"]
+)
+def test_what_is_no_memory_is_not_in_the_graph(path: str) -> None:
+    left_out = re.findall(r"-(path|file):(\S+)", setting("graph.json")["search"])
+
+    assert any(text in (path if what == "path" else Path(path).name) for what, text in left_out)
+
+
 def test_new_notes_of_a_newcomer_are_memories() -> None:
     app = setting("app.json")
 
@@ -225,44 +241,3 @@ def test_a_base_is_shown_by_the_note_of_its_name(path: str) -> None:
     name = Path(path).name
 
     assert f"![[{name}]]" in text(path.removesuffix(".base") + ".md")
-
-
-# -- the snippet --------------------------------------------------------------------------------------------
-
-CSS = text(".obsidian/snippets/palace.css")
-
-
-@pytest.mark.parametrize("layer", Layer)
-@pytest.mark.parametrize("density", [0.0, 0.04, 0.05, 0.66, 1.0])
-@pytest.mark.parametrize("status", [Status.ACTIVE, Status.DECAYING, Status.PROPOSED])
-def test_every_class_of_a_memory_has_its_style(layer: Layer, density: float, status: Status) -> None:
-    at = datetime(2031, 3, 1)
-    memory = Memory(
-        path="x.md", layer=layer, created=at, last_touched=at, density=density, status=status, pinned=True
-    )
-    made = [
-        *styles.classes(memory, archived=False, superseded=True),
-        *styles.classes(memory, archived=True, superseded=False),
-    ]
-
-    assert [one for one in made if not re.search(rf"[.]{one}\b(?!-)", CSS)] == []
-
-
-def test_every_layer_and_the_archive_are_marked_in_the_file_list() -> None:
-    folders = [*(layer.folder for layer in Layer), "_Archive"]
-
-    assert [one for one in folders if f'.nav-file-title[data-path^="{one}/"]' not in CSS] == []
-    assert [one for one in folders if f'.nav-folder-title[data-path="{one}"]' not in CSS] == []
-
-
-def test_the_snippet_orders_only_properties_that_there_are() -> None:
-    named = set(re.findall(r'data-property-key="([a-z_]+)"', CSS))
-
-    assert named <= {known.name for known in PROPERTIES}
-
-
-def test_the_snippet_is_whole() -> None:
-    bare = re.sub(r"/[*].*?[*]/", "", CSS, flags=re.DOTALL)
-
-    assert bare.count("{") == bare.count("}")
-    assert re.fullmatch(r"(?:[^{}]+\{(?:\s*[-a-z]+:[^;{}]+;)+\s*\})+\s*", bare)

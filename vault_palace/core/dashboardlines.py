@@ -1,6 +1,6 @@
 """The lines that several dashboards share: what leaves a note out, days that are none, and bars.
 
-Each is said for Dataview and for Bases. Why they are so roundabout stands in `core.dashboards`.
+Each is said for Dataview and for Bases. Why they are so roundabout stands in `core.dashboardtable`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,6 @@ COPY_IN_DATAVIEW = f'regextest("{_pattern("$")}", lower(file.name))'
 COPY_IN_BASES = f"/{_pattern('[.]md$')}/.matches(file.name.lower())"
 
 
-# What a property may be in Bases that is neither text nor a date.
-OTHER_TYPES = ("number", "boolean", "list", "object", "link")
-
-
 @dataclass(frozen=True, slots=True)
 class Both:
     """The same, for each of the two."""
@@ -41,7 +37,12 @@ class Both:
     bases: str
 
 
-UNPINNED = Both('list("", "false", "no", "off", "0")', '["false", "no", "off", "0"]')
+UNPINNED = Both('list("", "false", "no", "off", "0")', '["", "false", "no", "off", "0"]')
+
+NOT_PINNED = Both(
+    f'econtains({UNPINNED.dataview}, lower(string(default(file.frontmatter.pinned, ""))))',
+    f"if(pinned, {UNPINNED.bases}.contains(pinned.toString().lower()), true)",
+)
 
 # What Obsidian opens besides notes. A link to one may lead somewhere although no query can tell.
 _KINDS = (
@@ -59,44 +60,76 @@ class Steps:
     filters: tuple[str, ...] = ()
     formulas: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def bases(self) -> tuple[tuple[str, str], ...]:
-        return self.formulas
+
+# A day, alone or with a time behind it. Whether the month has that day is asked of a date made from it.
+_DATE = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ][0-9].*)?$"
+_MADE_OF_IT = 'dateformat(date(substring({text}, 0, 10)), "yyyy-MM-dd") = substring({text}, 0, 10)'
 
 
-def day_in_dataview(name: str) -> tuple[str, ...]:
-    """Leaves the notes whose property *name* is a day, with `day` as text and `days_left` from today.
+def text_in_dataview(value: str) -> str:
+    """DQL for *value* as text, empty where it is none."""
+    return f'string(default({value}, ""))'
 
-    Inline fields, lists, words like tomorrow, and days that no calendar has, leave the note out. Seconds of
-    the epoch are compared, for a duration in days is one short where a clock skips midnight.
+
+def day_text(value: str) -> str:
+    """DQL for the calendar day of *value*, a date with or without a time, as text; empty where it is none.
+
+    Inline fields and lists, words like tomorrow, and days that no calendar has, are none.
     """
-    raw = f"file.frontmatter.{name}"
+    text = text_in_dataview(value)
+    real = _MADE_OF_IT.format(text=text)
     return (
-        f'WHERE typeof({raw}) != "array"',
-        f'WHERE regextest("^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$", string(default({raw}, "")))',
-        f"FLATTEN string({raw}) AS day",
-        "FLATTEN date(day) AS due",
-        'WHERE typeof(due) = "date"',
-        'WHERE dateformat(due, "yyyy-MM-dd") = day',
-        (
-            'FLATTEN round((number(dateformat(due, "X")) - number(dateformat(date(today), "X"))) / 86400)'
-            " AS days_left"
-        ),
+        f'choice(typeof({value}) != "array" AND regextest("{_DATE}", {text}) AND {real},'
+        f' substring({text}, 0, 10), "")'
     )
 
 
-def day_in_bases(name: str) -> Steps:
-    """The same for Bases: filters, and the formulas `due` and `days_left`."""
-    others = " && ".join(f'!{name}.isType("{kind}")' for kind in OTHER_TYPES)
+def day_formula(name: str) -> str:
+    """The same for Bases, where a date is text or a date, as the type of the property says.
+
+    Types are asked for first: not every type knows whether it is empty.
+    """
+    others = " || ".join(
+        f'{name}.isType("{kind}")' for kind in ("number", "boolean", "link", "list", "object")
+    )
+    day = f"{name}.slice(0, 10)"
+    made_of_it = f'/{_DATE}/.matches({name}) && date({day}).format("YYYY-MM-DD") == {day}'
+    return (
+        f'if({others}, "", if({name}.isEmpty(), "", if({name}.isType("string"),'
+        f' if({made_of_it}, {day}, ""), {name}.format("YYYY-MM-DD"))))'
+    )
+
+
+def present(name: str) -> Both:
+    """Whether the property *name* says anything: an empty text or list says nothing."""
+    some = " || ".join(f'{name}.isType("{kind}")' for kind in ("number", "boolean", "link"))
+    return Both(
+        f'{text_in_dataview(f"file.frontmatter.{name}")} != ""',
+        f"if({some}, true, !{name}.isEmpty())",
+    )
+
+
+def counted_days(name: str) -> Steps:
+    """Leaves the notes whose property *name* is a day, with `day` as text and `days_left` from today.
+
+    Dataview compares seconds of the epoch, for a duration in days is one short where a clock skips midnight.
+    """
     return Steps(
-        filters=(
-            f"!{name}.isEmpty()",
-            others,
-            f'if({name}.isType("string"), date({name}).format("YYYY-MM-DD") == {name}, true)',
+        dataview=(
+            f"FLATTEN {day_text(f'file.frontmatter.{name}')} AS day",
+            'WHERE day != ""',
+            (
+                'FLATTEN round((number(dateformat(date(day), "X")) - number(dateformat(date(today), "X")))'
+                " / 86400) AS days_left"
+            ),
         ),
+        filters=('formula.day != ""',),
         formulas=(
-            ("due", f'if({name}.isType("string"), date({name}), {name})'),
-            ("days_left", "((formula.due.date() - today()) / 86400000).round()"),
+            ("day", day_formula(name)),
+            (
+                "days_left",
+                'if(formula.day != "", ((date(formula.day) - today()) / 86400000).round(), "")',
+            ),
         ),
     )
 
@@ -140,6 +173,7 @@ class Dashboard:
     summaries: Sequence[tuple[str, str]] = ()
     rows: Sequence[Column] = field(default=())  # what the Base lists where DQL groups; else the columns
     twin: str = ""  # how the two differ in what they look at, in words
+    more: str = ""  # what only Dataview can tell, as Markdown
 
 
 class Words:
@@ -157,6 +191,14 @@ class Words:
         # Shorter than three `if`s, and right in every room: the folder's name behind its number.
         self.layer_formula = f'file.folder.split("/")[{self.depth}].split("_")[1]'
         self.room_formula = f'file.folder.split("/").slice({self.depth + 1}).join("/")'
+
+    @property
+    def layer_column(self) -> Column:
+        return Column("Layer", self.layer, "formula.layer")
+
+    @property
+    def layer_formulas(self) -> tuple[str, str]:
+        return "layer", self.layer_formula
 
     def source(self, *folders: str) -> str:
         return "FROM " + " OR ".join(f'"{folder}"' for folder in folders)
@@ -183,3 +225,21 @@ class Words:
 
 
 NOT_FOREIGN = 'WHERE !contains(file.path, "/node_modules/")'
+
+
+MEMORY = Column("Memory", "file.link", "file.name")
+DENSITY = Column("Density", "file.frontmatter.density", "note.density")
+STREAK = Column("Streak", "file.frontmatter.streak", "note.streak")
+BACKLINKS = Column("Backlinks", "file.frontmatter.backlinks", "note.backlinks")
+STATUS = Column("Status", "file.frontmatter.status", "note.status")
+DAYS_LEFT = Column("Days left", "days_left", "formula.days_left")
+
+WORTH = 'choice(typeof(file.frontmatter.density) = "number", file.frontmatter.density, 0)'
+USED = 'choice(typeof(file.frontmatter.streak) = "number", file.frontmatter.streak, 0)'
+WORTH_FORMULA = ("worth", 'if(density.isType("number"), density, 0)')
+USED_FORMULA = ("used", 'if(streak.isType("number"), streak, 0)')
+
+WRITTEN = Column("Written on", "written", "formula.written")
+WRITTEN_STEP = f"FLATTEN {day_text('file.frontmatter.created')} AS written"
+WRITTEN_FORMULA = ("written", day_formula("created"))
+HAS_ID = present("id")

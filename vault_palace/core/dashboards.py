@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import textwrap
 
+from vault_palace.core.dashboardblocks import decays_here, fate
 from vault_palace.core.dashboardlines import Dashboard, Words
-from vault_palace.core.dashboardtable import boards, decays_here, fate
+from vault_palace.core.dashboardtable import boards
 from vault_palace.core.model import SYSTEM
 
 FOLDER = f"{SYSTEM}/Dashboards"
@@ -54,6 +55,7 @@ def _note(board: Dashboard, words: Words) -> str:
         "## The same with Dataview\n",
         _wrapped(f"{_TWINS} {twin}") + "\n",
         query(board),
+        *((board.more,) if board.more else ()),
     ]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from vault_palace.core.errors import MalformedNote
-from vault_palace.core.headerlines import DELETE, FIRST_LINE, Change, Delete, edit, same
+from vault_palace.core.headerlines import DELETE, FIRST_LINE, Change, Delete, edit, edit_items, same
 from vault_palace.core.model import PROPERTIES, Value
 from vault_palace.core.yaml12 import MAX_SAFE, Document, Entry, Unreadable, load
 from vault_palace.core.yamltext import as_read, property_lines
@@ -31,6 +31,7 @@ __all__ = [
     "compose",
     "display_title",
     "patch",
+    "patch_items",
     "read",
     "replace_body",
     "shown",
@@ -133,6 +134,23 @@ def patch(text: str, changes: Mapping[str, Change], *, bare_dates: bool = True) 
     patched = note.bom + fence + inner + close + note.body
     _check(note, _cut(patched), changes)
     return patched
+
+
+def patch_items(text: str, name: str, items: list[Value], *, bare_dates: bool = True) -> str:
+    """*text* with exactly *items* in the list *name*; the lines of those that stay are as they were.
+
+    A list that gets empty goes, unless comments stand in it. Raises `MalformedNote` where the property has
+    something that is no list with one item a line.
+    """
+    note = _cut(text)
+    entry = next((entry for entry in note.document.entries if entry.name == name), None)
+    if note.problem is not None or entry is None or entry.value in (None, []):
+        return patch(text, {name: items or DELETE}, bare_dates=bare_dates) if items or entry else text
+    inner = edit_items(note.inner, note.document, entry, items)
+    patched = _cut(note.bom + note.fence + inner + note.close + note.body)
+    empty = None if any(one.name == name for one in patched.document.entries) else DELETE
+    _check(note, patched, {name: items or empty})
+    return "".join(patched[:5])
 
 
 def compose(values: Mapping[str, Value], body: str, *, bare_dates: bool = True) -> str:

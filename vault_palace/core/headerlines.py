@@ -26,12 +26,15 @@ class Delete(Enum):
 
 DELETE: Final = Delete.DELETE
 Change: TypeAlias = Value | Delete
+_Code: TypeAlias = tuple[str, int, int, int, int]  # an opcode of difflib
 
 FIRST_LINE: Final = 2  # of the header's content within the file
 _COLON: Final = re.compile(r"[ \t]*:")
 _TAIL: Final = re.compile(r"[ \t]*(?:[ \t]#.*)?\Z", re.DOTALL)
 _BLOCK_HEAD: Final = re.compile(r"(?:[!&]\S*[ \t]+)*[|>][-+0-9]*")
 _ITEM: Final = re.compile(r"[ \t]*-(?:[ \t]|\Z)")
+# An item that is nothing or one plain word, up to its comment.
+_COMMENTED: Final = re.compile(r"""[ \t]*-(?:[ \t]+["']?[\w-]+["']?)?[ \t]+(?=#)""")
 
 
 def same(one: object, other: object) -> bool:
@@ -66,6 +69,22 @@ def edit(
     return "".join(lines)
 
 
+def edit_items(inner: str, document: Document, entry: Entry, items: list[Value]) -> str:
+    """The header's text with *items* in the list of *entry*, whose items stand one a line.
+
+    The lines of the others stay, comments too. Without any item the property goes, or is left empty where
+    comments stand in it. Raises `MalformedNote` for a list in any other form.
+    """
+    lines = [line + "\n" for line in inner.split("\n")[:-1]]
+    _within_reach(lines, document, entry)
+    if not _has_item_lines(lines, entry):
+        _refuse(entry, "its items do not stand one a line")
+    last = max(entry.key.line, entry.end.line)
+    edited = _edit_items(lines, entry, items, _in_order(cast("list[Value]", entry.value), items))
+    lines[entry.key.line : last + 1] = edited if items or "#" in "".join(edited) else []
+    return "".join(lines)
+
+
 def _holds(entry: Entry, value: Value) -> bool:
     """Whether the property has *value* already. A number is the same number in either form."""
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -78,6 +97,16 @@ def _holds(entry: Entry, value: Value) -> bool:
 
 
 def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Change, bare_dates: bool) -> None:
+    _within_reach(lines, document, entry)
+    first, last = entry.key.line, max(entry.key.line, entry.end.line)
+    if isinstance(change, list) and change and _has_item_lines(lines, entry):
+        lines[first : last + 1] = _edit_items(lines, entry, change, _nearest(entry, change))
+    else:
+        lines[first : last + 1] = _replaced(lines, document, entry, change, bare_dates)
+
+
+def _within_reach(lines: Sequence[str], document: Document, entry: Entry) -> None:
+    """Refuse a property whose lines cannot be told apart for certain."""
     if document.flow:
         _refuse(entry, "the properties are written in braces")
     if entry.fixed:
@@ -89,11 +118,6 @@ def _edit_entry(lines: list[str], document: Document, entry: Entry, change: Chan
         or not _COLON.match(key_line, entry.key_end.column)
     ):
         _refuse(entry, "its name is not written as a plain `name:`")
-    first, last = entry.key.line, max(entry.key.line, entry.end.line)
-    if isinstance(change, list) and change and _has_item_lines(lines, entry):
-        lines[first : last + 1] = _edit_items(lines, entry, change)
-    else:
-        lines[first : last + 1] = _replaced(lines, document, entry, change, bare_dates)
 
 
 def _replaced(
@@ -162,25 +186,41 @@ def _has_item_lines(lines: Sequence[str], entry: Entry) -> bool:
     return True
 
 
-def _edit_items(lines: Sequence[str], entry: Entry, change: list[Value]) -> list[str]:
+def _nearest(entry: Entry, change: list[Value]) -> Sequence[_Code]:
+    """How the list becomes *change*, with much of it kept."""
+    old = [repr(item) for item in cast("list[Value]", entry.value)]
+    return SequenceMatcher(None, old, [repr(item) for item in change], autojunk=False).get_opcodes()
+
+
+def _in_order(old: list[Value], new: list[Value]) -> list[_Code]:
+    """How *old* becomes *new* where all items of *new* that *old* has stand there in the same order."""
+    codes: list[_Code] = []
+    texts, at, done = [repr(item) for item in old], 0, 0
+    for number, item in enumerate(new):
+        try:
+            found = texts.index(repr(item), at)
+        except ValueError:
+            continue
+        codes += [("replace", at, found, done, number), ("equal", found, found + 1, number, number + 1)]
+        at, done = found + 1, number + 1
+    return [*codes, ("replace", at, len(old), done, len(new))]
+
+
+def _edit_items(lines: Sequence[str], entry: Entry, change: list[Value], codes: Sequence[_Code]) -> list[str]:
     """The lines of a block list with items added and removed; those that stay keep their lines."""
-    old = cast("list[Value]", entry.value)
     start = lines[entry.parts[0][0]]
     indent = start[: start.index("-")]
-    matcher = SequenceMatcher(
-        None, [repr(item) for item in old], [repr(item) for item in change], autojunk=False
-    )
     edited: list[str] = []
     at = entry.key.line
-    for what, old_first, old_last, new_first, new_last in matcher.get_opcodes():
+    for what, old_first, old_last, new_first, new_last in codes:
         for number in range(old_first, old_last):
             first, last = entry.parts[number]
             edited += lines[at : first if what != "equal" else last + 1]
             at = last + 1
-            # The text of `- # later` is its comment, and the comment is the person's.
-            if what != "equal" and old[number] is None and "#" in lines[first]:
-                edited.append(indent + lines[first][lines[first].index("#") :])
-        if what in ("insert", "replace"):
+            # The comment of an item that goes stays, for it is the person's: all of `- # later` is one.
+            if what != "equal" and first == last and (comment := _COMMENTED.match(lines[first])):
+                edited.append(indent + lines[first][comment.end() :])
+        if what in ("insert", "replace") and new_first < new_last:
             if not edited:
                 edited, at = [lines[at]], at + 1
             eol = _line_end(edited[-1])

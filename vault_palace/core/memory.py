@@ -14,10 +14,19 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TypeVar
 
-from vault_palace.core import styles
 from vault_palace.core.dates import days_between, read_when, show_day, show_when
 from vault_palace.core.frontmatter import DELETE, Change, Delete, Header
-from vault_palace.core.model import DERIVED, PROPERTIES, Layer, Memory, Problem, Status, Value
+from vault_palace.core.model import (
+    CSS_CLASSES,
+    DERIVED,
+    PROPERTIES,
+    STYLES,
+    Layer,
+    Memory,
+    Problem,
+    Status,
+    Value,
+)
 from vault_palace.core.policy import Policy
 from vault_palace.core.rules import forecast
 from vault_palace.core.streak import links, resting
@@ -439,10 +448,11 @@ def rev(header: Header, policy: Policy, layer: Layer | None = None) -> str:
     is the folder's, for a note that does not record one.
     """
     said = {key: _canonical(value) for key, value in header.values.items() if key not in DERIVED}
-    if styles.ours(said.get(styles.KEY)):
-        theirs = [item for item in header.items[styles.KEY] if item not in styles.ours(said[styles.KEY])]
-        said[styles.KEY] = [*theirs] or None
-    said = {key: value for key, value in said.items() if key != styles.KEY or value}
+    classes = said.pop(CSS_CLASSES, None)
+    if isinstance(classes, list):  # of which the program's own items are as derived as a forecast
+        classes = [item for item in classes if not isinstance(item, str) or item not in STYLES]
+    if classes:
+        said[CSS_CLASSES] = classes
     density, decay_days = (said.pop(key, None) for key in ("density", "decay_days"))
     said["density"] = None if density == policy.default_density else density
     word = header.values.get("layer")

@@ -15,6 +15,7 @@ ARCHIVE = "_Archive"
 SYSTEM = "_System"
 STATE = ".palace"
 MAP_NOTE = "PALACE_MAP.md"
+CANVAS = "Palace.canvas"
 POLICY_NOTE = "_System/Policy.md"
 OLD_POLICY = "_System/policy.yaml"  # Sediment Palace's
 
@@ -164,3 +165,18 @@ PROPERTIES = (
 )
 OWNED = frozenset(p.name for p in PROPERTIES)
 DERIVED = frozenset(p.name for p in PROPERTIES if p.derived)
+
+# The program's own items in a note's `cssclasses`, all of them: every other item is a person's.
+CSS_CLASSES = "cssclasses"
+STYLES = frozenset(
+    f"palace-{word}"
+    for word in (
+        *(str(layer) for layer in Layer),
+        "archive",
+        *(f"density-{level}" for level in range(11)),
+        "decaying",
+        "pinned",
+        "superseded",
+        "proposed",
+    )
+)

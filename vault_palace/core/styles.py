@@ -1,64 +1,106 @@
-"""The classes by which a snippet can show a memory's layer, density and fate: items of `cssclasses`.
+"""The items of a memory's `cssclasses` by which the snippet colours it: its layer, density and fate.
 
-CSS sees no property but the classes that Obsidian gives the note's view. The list is the person's: only items
-of ours come and go, and one that is not written plainly, item by item, is left as it is.
+CSS can read no property, only classes; Obsidian puts those of `cssclasses` on the note. The list is a
+person's: only the items named here are the program's, and a list whose items do not stand one a line is
+left as it is.
 """
 
 from __future__ import annotations
 
-import re
+import math
+from collections.abc import Mapping, Sequence
 
-from vault_palace.core.frontmatter import DELETE, Change, Header
-from vault_palace.core.model import Memory, Status, Value
+from vault_palace.core import frontmatter
+from vault_palace.core.errors import MalformedNote
+from vault_palace.core.memory import means_pinned
+from vault_palace.core.model import CSS_CLASSES, STYLES, Layer, Status, Value
 
-KEY = "cssclasses"
-_OURS = re.compile(
-    r"palace-(?:shallow|sediment|bedrock|archive|density-\d+|pinned|decaying|proposed|superseded)"
-)
-_ITEM = re.compile(r"\s*-\s+[A-Za-z][\w-]*")
-_FATES = {Status.DECAYING: "decaying", Status.PROPOSED: "proposed"}
+LEVELS = 10  # a density of 1 is ten tenths
 
 
-def classes(memory: Memory, *, archived: bool, superseded: bool) -> list[str]:
-    """Our items for *memory*, in a fixed order; the density is told in tenths."""
-    found = ["archive" if archived else memory.layer.value]
-    if memory.density is not None:
-        found.append(f"density-{int(memory.density * 10 + 0.5)}")
-    if memory.pinned:
-        found.append("pinned")
-    if not archived and memory.status in _FATES:
-        found.append(_FATES[memory.status])
-    if superseded:
-        found.append("superseded")
-    return [f"palace-{one}" for one in found]
+def wanted(values: Mapping[str, Value]) -> tuple[str, ...]:
+    """The items for a note with these properties, in the order in which a fresh list has them."""
+    status, layer = _word(values.get("status")), _word(values.get("layer"))
+    found = []
+    if status == Status.ARCHIVED:
+        found.append("palace-archive")
+    elif layer in set(Layer):
+        found.append(f"palace-{layer}")
+    level = _level(values.get("density"))
+    if level is not None:
+        found.append(f"palace-density-{level}")
+    if means_pinned(values.get("pinned")):
+        found.append("palace-pinned")
+    if status in (Status.DECAYING, Status.PROPOSED):
+        found.append(f"palace-{status}")
+    if values.get("superseded_by"):
+        found.append("palace-superseded")
+    return tuple(found)
 
 
-def ours(value: object) -> list[str]:
-    """The items of ours in a `cssclasses` of this value."""
-    items = value if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, str) and _OURS.fullmatch(item)]
+def fitted(items: Sequence[Value], ours: Sequence[str]) -> list[Value]:
+    """*items* with *ours* as the only ones of the program's; all others stay in their order.
 
-
-def change(text: str, header: Header, wanted: list[str]) -> dict[str, Change]:
-    """What to write in the note *text* so that `cssclasses` holds *wanted*, and none else of ours.
-
-    Empty where nothing is to be written, or where the list is in a form that is the person's.
+    One of ours that no longer holds gives its place to the one that does.
     """
-    there = header.values.get(KEY)
-    if there is None or there == []:
-        return {KEY: [*wanted]} if wanted else {}
-    if not isinstance(there, list) or not _is_plain(text, header, len(there)):
-        return {}  # not ours to rewrite
-    items = [str(item) for item in there]
-    theirs = [item for item in items if not _OURS.fullmatch(item)]
-    if theirs + wanted == items:
-        return {}
-    items_now: list[Value] = [*theirs, *wanted]
-    return {KEY: items_now or DELETE}
+    there = {item for item in items if isinstance(item, str)}
+    coming = [item for item in ours if item not in there]
+    made: list[Value] = []
+    for item in items:
+        if not is_ours(item):
+            made.append(item)
+        elif item in ours:
+            if item not in made:
+                made.append(item)
+        else:
+            heir = next((one for one in coming if _group(one) == _group(str(item))), None)
+            if heir is not None:
+                coming.remove(heir)
+                made.append(heir)
+    return [*made, *coming]
 
 
-def _is_plain(text: str, header: Header, count: int) -> bool:
-    """Whether the list stands in lines of its own, without quotes, comments or names to point at."""
-    first = header.lines[KEY]
-    lines = [line.rstrip() for line in text.split("\n")[first - 1 : first + count]]
-    return lines[0] == f"{KEY}:" and all(_ITEM.fullmatch(line) for line in lines[1:]) and len(lines) > count
+def is_ours(item: Value) -> bool:
+    """Whether the program puts such an item into `cssclasses`, and takes it out again."""
+    return isinstance(item, str) and item in STYLES
+
+
+def out_of_step(values: Mapping[str, Value], on: bool) -> bool:
+    """Whether a note with these properties lacks items, or has others than it should have."""
+    there = values.get(CSS_CLASSES)
+    if there is not None and not isinstance(there, list):
+        return False  # a single text, which is left as it is
+    items = there or []
+    return fitted(items, wanted(values) if on else ()) != items
+
+
+def styled(text: str, on: bool, *, bare_dates: bool = True) -> str:
+    """*text* with its note's items as its properties want them, or without any where *on* is false."""
+    if not on and "palace-" not in text:
+        return text
+    header = frontmatter.read(text)
+    if not header.present or header.problem is not None or not out_of_step(header.values, on):
+        return text
+    there = header.values.get(CSS_CLASSES)
+    items = there if isinstance(there, list) else []
+    try:
+        made = fitted(items, wanted(header.values) if on else ())
+        return frontmatter.patch_items(text, CSS_CLASSES, made, bare_dates=bare_dates)
+    except MalformedNote:
+        return text  # written in a way that is the person's own
+
+
+def _word(value: Value) -> str:
+    return value.strip().casefold() if isinstance(value, str) else ""
+
+
+def _level(value: Value) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return math.floor(value * LEVELS + 0.5)
+
+
+def _group(item: str) -> str:
+    if item.startswith("palace-density-"):
+        return "density"
+    return "layer" if item.removeprefix("palace-") in {*Layer, "archive"} else item

@@ -277,10 +277,6 @@ class Cache:
         """The paths of all notes of these kinds, sorted."""
         return self._read(lambda db: queries.paths_of(db, kinds))
 
-    def strongest(self, layer: str, most: int) -> tuple[Memory, ...]:
-        """The strongest memories of *layer*; see `overview.strongest`."""
-        return self._read(lambda db: overview.strongest(db, layer, most))
-
     def waiting(self, last: date, most: int) -> Waiting:
         """What may wait for a person; see `overview.waiting`."""
         return self._read(lambda db: overview.waiting(db, last, most))

@@ -182,13 +182,6 @@ def waiting(db: sqlite3.Connection, last: date, most: int) -> Waiting:
     )
 
 
-def strongest(db: sqlite3.Connection, layer: str, most: int) -> tuple[Memory, ...]:
-    """The memories of *layer* that are valued and used most, the strongest first; none that is proposed."""
-    where = "note.layer IS NOT NULL AND note.layer = ? AND NOT note.proposed"
-    rest = f"INDEXED BY note_by_worth WHERE {where} ORDER BY {_STRONGEST} LIMIT ?"
-    return _memories(db, rest, (layer, most))
-
-
 def leaving(db: sqlite3.Connection, last: date, most: int) -> tuple[Some[Memory], Some[Memory]]:
     """Of `gather` what leaves by the day *last*, and what has no day yet: all that a list of it needs."""
     return _due(db, "decays_on", last, most), _undated(db, MOST)

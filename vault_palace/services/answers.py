@@ -271,13 +271,6 @@ class ServerAnswer(TypedDict):
     watch: dict[str, object]
 
 
-class CanvasAnswer(TypedDict):
-    path: str
-    memories: int
-    links: int
-    written: bool  # whether it differed from what was there
-
-
 class StatusAnswer(TypedDict):
     vault: str
     version: str
@@ -302,6 +295,16 @@ class ReindexAnswer(TypedDict):
     seconds: float
     index: str
     problem_count: int
+
+
+class CanvasAnswer(TypedDict):
+    path: str
+    done: str  # created, drawn anew, unchanged
+    memories: int  # on the canvas
+    left_out: int
+    rooms: int
+    links: int
+    op: str  # for `undo`; empty where nothing was written
 
 
 class OperationAnswer(TypedDict):

@@ -168,10 +168,24 @@ class House:
         """The policies whose default lifetimes may stand in notes as defaults, the oldest first."""
         return self._applied.all()
 
-    def policy_applied(self) -> None:
-        """Remember that every note was judged by the policy in force."""
+    def policy_applied(self, *, styled: bool = False) -> None:
+        """Remember that every note was judged by the policy in force, and, if *styled*, has its classes."""
         self.present()
-        self._applied.complete(self.policy())
+        self._applied.complete(self.policy(), styled=styled)
+
+    def styling(self) -> bool | None:
+        """Whether notes have the program's items in `cssclasses` (SPEC §2); None: it never put any there.
+
+        Then such an item is a person's, as every other one.
+        """
+        if self.policy().style_classes:
+            return True
+        return False if any(policy.style_classes for policy in self.earlier_policies()) else None
+
+    def styled(self, text: str) -> str:
+        """*text*, a note about to be written, with the items of `cssclasses` that its properties want."""
+        on = self.styling()
+        return text if on is None else styles.styled(text, on, bare_dates=self.bare_dates())
 
     def prune_versions(self) -> None:
         """Drop kept versions that are older or more than Policy says.
@@ -374,22 +388,7 @@ class House:
             after = replace(after, status=decision.after.status if stays else resting(after.layer))
         after = rules.forecast(after, after.backlinks, now, policy)
         changes = memories.changes(self._read(note).memory, after, self._fills(note))
-        styled = self._styled(note, text, after, archived=False)
-        return self.patched(note, text, {**changes, **self._rated_by_hand(note), **styled, **extra})
-
-    def _styled(
-        self, note: Note, text: str, after: Memory, *, archived: bool
-    ) -> Mapping[str, Value | Delete]:
-        """The classes for the snippet, where Policy wants them; where it does not, those of ours go again."""
-        if not self.policy().style_classes and styles.KEY not in note.header.values:
-            return {}
-        header = frontmatter.read(text)
-        wanted: list[str] = []
-        if self.policy().style_classes:
-            by = header.values.get("superseded_by")
-            superseded = isinstance(by, str) and bool(by.strip())
-            wanted = styles.classes(after, archived=archived, superseded=superseded)
-        return styles.change(text, header, wanted)
+        return self.styled(self.patched(note, text, {**changes, **self._rated_by_hand(note), **extra}))
 
     def _rated_by_hand(self, note: Note) -> dict[str, Value]:
         """The day on which a person gave the note another density than the program last wrote (SPEC §2)."""
@@ -406,10 +405,10 @@ class House:
         Whoever looks next compares with this write, and could not see it any more. What is missing is filled
         in: a note without `created` is as old as its file, which this write makes new.
         """
-        if note.kind != "memory" or note.memory is None:
+        if note.kind == "archived" or (note.kind == "memory" and note.untouched):
+            return self.styled(text)
+        if note.kind != "memory":
             return text
-        if note.untouched:
-            return self.patched(note, text, self._styled(note, text, note.memory, archived=False))
         return self.with_memory(note, text, self.memory_of(note), {})
 
     @staticmethod
@@ -445,8 +444,7 @@ class House:
             reason=f"{reason}{memories.UNAPPROVED}" if memory.status is Status.PROPOSED else reason,
             archived_from=note.path,
         )
-        styled = self._styled(note, note.editable, after, archived=True)
-        return self.patched(note, note.editable, {**changes, **styled})
+        return self.styled(self.patched(note, note.editable, changes))
 
     def patched(self, note: Note, text: str, changes: Mapping[str, Value | Delete]) -> str:
         """*text* of *note* with the properties in *changes*; a refusal says which note it is."""

@@ -211,7 +211,7 @@ class Keeper:
             outside = {path for path in outside if not house.versions.knows(rows[path].fingerprint)}
         bulk = self._bulk(rows, outside, last_write)
         found = self.trail.take(rows, vanished, last_write, id_at, now)
-        unseen = deeds.unseen(house)
+        unseen, styling = deeds.unseen(house), house.styling()
         new: list[IndexedNote] = []
         self._review.see(rows)
         for path, row in rows.items():
@@ -224,7 +224,7 @@ class Keeper:
             moved = path in found.renamed or path in found.twins
             # What no journal tells of was written by somebody who knew how; the daily run sees to the rest.
             told = path in outside and (known or not first)
-            if few or told or moved or upkeep.wants(row, unseen):
+            if few or told or moved or upkeep.wants(row, unseen, styling):
                 edited = path in outside and path not in bulk
                 self._wait_for(path, row, found, now, edited=edited, known=known, first=first)
             elif path in outside:
@@ -347,20 +347,21 @@ class Keeper:
         policy = self.house.policy()
         if self._policy is None:
             if self.house.applied_policy is None:
-                self.house.policy_applied()
+                self.house.policy_applied(styled=True)
             self._policy = self.house.applied_policy  # it may have been edited while nobody kept the vault
+            self._policy_changed = self.house.styling() is False
         if self._policy != policy:
             self._policy_changed = self._map_dirty = True
         self._policy = policy
         if self._policy_changed:
             now = self.house.now()
-            self._rejudged = set(upkeep.stale_forecasts(self.house))
+            self._rejudged = set(upkeep.out_of_policy(self.house))
             for path in self._rejudged:
                 due = self._due.setdefault(path, _Due(now))
                 due.at = min(due.at, now)
             self._policy_changed = False
         elif self._rejudged is not None and not self._rejudged & self._due.keys():
-            self.house.policy_applied()
+            self.house.policy_applied(styled=True)
             self._rejudged = None
 
     def _new_day(self, now: datetime) -> None:

@@ -112,7 +112,7 @@ def _problem(path: str, code: str, message: str) -> Problem:
 
 
 class Applied:
-    """The policy that the last whole run went by, and the default lifetimes of notes written since.
+    """The policy that the last whole run went by, and by which lifetimes and styles notes were written since.
 
     A person who types 10 over 7 saves a 1 in between, which some notes may hold by then. It is derived data:
     damaged, it is as good as none.
@@ -131,14 +131,15 @@ class Applied:
         _, policy, since = self._now()
         return () if policy is None else (policy, *since)
 
-    def complete(self, policy: Policy) -> None:
-        """Every note was judged by *policy*."""
-        self._write(policy, ())
+    def complete(self, policy: Policy, *, styled: bool) -> None:
+        """Every note was judged by *policy*; and brought in step with its `style_classes`, where *styled*."""
+        owing = not styled and not policy.style_classes and any(known.style_classes for known in self.all())
+        self._write(policy, (replace(policy, style_classes=True),) if owing else ())
 
     def written_by(self, policy: Policy) -> None:
         """A note is about to be written by *policy*."""
         _, applied, since = self._now()
-        if applied is None or any(_lifetimes(policy) == _lifetimes(known) for known in (applied, *since)):
+        if applied is None or any(_traces(policy) == _traces(known) for known in (applied, *since)):
             return
         with suppress(VaultError):  # whoever cannot write this can hardly write the note
             self._write(applied, (*since, policy))
@@ -146,7 +147,7 @@ class Applied:
     def _write(self, policy: Policy, since: tuple[Policy, ...]) -> None:
         document = to_json(policy)
         if since:
-            document[SINCE] = [list(_lifetimes(known)) for known in since]
+            document[SINCE] = [list(_traces(known)) for known in since]
         data = json.dumps(document, sort_keys=True).encode("utf-8")
         with suppress(VaultError):
             if files.read_bytes(self.vault.locate(APPLIED)) == data:
@@ -179,12 +180,14 @@ class Applied:
         return policy, tuple(from_json({**document, **_named(item)}, zone_of=zone_of) for item in since)
 
 
-def _lifetimes(policy: Policy) -> tuple[float, ...]:
-    return tuple(policy.lifetime(layer) for layer in Layer)
+def _traces(policy: Policy) -> tuple[float, ...]:
+    """What a policy leaves in the notes that are written by it: default lifetimes, and style classes."""
+    return (*(policy.lifetime(layer) for layer in Layer), policy.style_classes)
 
 
 def _named(item: object) -> dict[str, Value]:
-    """Lifetimes as `_lifetimes` gave them, by the names of their properties."""
+    """What `_traces` gave, by the names of the properties; older versions kept the lifetimes alone."""
     if not isinstance(item, list):
         return {}
-    return {f"{layer.value}_days": days for layer, days in zip(Layer, item, strict=False)}
+    names = (*(f"{layer.value}_days" for layer in Layer), "style_classes")
+    return dict(zip(names, item, strict=False))

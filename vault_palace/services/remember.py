@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_values
 
 from vault_palace.core import content as contents
-from vault_palace.core import frontmatter, links, names, places, rules, styles
+from vault_palace.core import frontmatter, links, names, places, rules
 from vault_palace.core import memory as memories
 from vault_palace.core.dates import show_day
 from vault_palace.core.errors import (
@@ -234,11 +234,10 @@ def _create(
             tags=said.tags or (),
             source_session=said.session,
         )
-        if house.policy().style_classes:
-            values[styles.KEY] = [*styles.classes(memory, archived=False, superseded=False)]
         if title and free != title:
             values["aliases"] = [title]  # the file system could not hold it; Obsidian finds it by the alias
         text = frontmatter.compose(values, SEPARATOR + content, bare_dates=house.bare_dates())
+        text = house.styled(text)
         try:
             with house.locked():
                 edits = [Put(path=place, before=None, data=text.encode("utf-8"))]

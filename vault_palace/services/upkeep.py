@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from vault_palace.core import links, mapnote, rules, styles
 from vault_palace.core import memory as memories
@@ -15,6 +16,7 @@ from vault_palace.index.cache import IndexedNote
 from vault_palace.services import deeds, quiet, relocate
 from vault_palace.services.generated import JOURNAL_NOTE
 from vault_palace.services.house import House, Note, Put
+from vault_palace.services.trail import NOTES
 
 # What each memory says once the program has written it.
 WRITTEN = frozenset({"created", "last_touched", "layer", "density", "streak", "decay_days", "status"})
@@ -31,16 +33,28 @@ class Relinked:
     waiting: frozenset[str] = frozenset()
 
 
-def wants(row: IndexedNote, unseen: Callable[[Memory, str, str], bool]) -> bool:
-    """Whether the note lacks properties, lies elsewhere than they say, or has a deed nobody recorded."""
+def wants(row: IndexedNote, unseen: Callable[[Memory, str, str], bool], styling: bool | None = None) -> bool:
+    """Whether the note lacks properties, lies elsewhere than they say, or has a deed nobody recorded.
+
+    *styling* is the house's: a note whose style classes are out of step wants to be written too.
+    """
     memory = row.memory
     if memory is None:
         return False
+    if unstyled(row, styling):
+        return True
     if row.kind == "archived":
         return bool(row.id) and memory.status is not Status.ARCHIVED
     if not row.id or WRITTEN - row.properties.keys():
         return True
     return dragged(memory) or unseen(memory, row.id, row.body_hash)
+
+
+def unstyled(row: IndexedNote, styling: bool | None) -> bool:
+    """Whether the note's `cssclasses` has other items of the program's than it should have."""
+    if styling is None or row.memory is None or not row.id:
+        return False
+    return styles.out_of_step(cast("Mapping[str, Value]", row.properties), styling)
 
 
 def unquiet(house: House, note: Note) -> float | None:
@@ -74,12 +88,22 @@ def _archived(house: House, note: Note) -> str:
     """The text of a note that a person put into the archive, with where it was, as far as that is known."""
     assert note.memory is not None
     if not note.id or note.memory.status is Status.ARCHIVED:
-        return note.editable
+        return house.styled(note.editable) if note.id else note.editable
     last = house.journal.last_known(note.id)
     text = house.archived_text(note, memories.purged(BY_HAND))
     if last is not None and last.path and last.path != note.path:
         text = house.patched(note, text, {"archived_from": last.path})
     return text
+
+
+def out_of_policy(house: House) -> list[str]:
+    """The notes that say other than the policy in force has them say, told from the cache."""
+    styling = house.styling()
+    found = set(stale_forecasts(house))
+    if styling is not None:
+        rows = house.shelf.ask(lambda cache: cache.notes(*NOTES))
+        found |= {row.path for row in rows if unstyled(row, styling)}
+    return sorted(found)
 
 
 def stale_forecasts(house: House) -> list[str]:
@@ -92,8 +116,7 @@ def stale_forecasts(house: House) -> list[str]:
         if memory is None or not row.id:
             continue
         seen = observe(memory, row.id, row.body_hash, row.mark.mtime_ns)
-        unstyled = policy.style_classes != bool(styles.ours(row.properties.get(styles.KEY)))
-        if unstyled or rules.forecast(seen, seen.backlinks, now, policy) != memory:
+        if rules.forecast(seen, seen.backlinks, now, policy) != memory:
             found.append(row.path)
     return found
 

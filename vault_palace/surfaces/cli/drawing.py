@@ -1,4 +1,4 @@
-"""`vault-palace canvas`: the palace as an Obsidian canvas, made on request."""
+"""`canvas`: the palace as a picture that a person can walk through in Obsidian."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from vault_palace.surfaces.cli.screen import Block, Says, Screen
 @commands.app.command()
 def canvas(
     force: Annotated[
-        bool, typer.Option("--force", help="Also over one that you made or changed; its version is kept.")
+        bool, typer.Option("--force", help="Also replace a canvas that a person changed; it is kept.")
     ] = False,
     vault: commands.Vault = None,
     as_json: commands.Json = False,
 ) -> int:
     """Draw Palace.canvas: the layers, their rooms, the strongest memories and the links between them.
 
-    Nothing keeps it in step: repeat the command when you want it anew.
+    Only this command draws it, so it shows the palace as it was then. A canvas that you arranged yourself
+    is not replaced.
     """
     screen = Screen.open(as_json=as_json)
     with commands.opened(vault) as palace:
@@ -32,8 +33,15 @@ def canvas(
 
 
 def drawn(answer: CanvasAnswer) -> list[Block]:
-    """What was drawn."""
-    shown = f"{answer['memories']} memories, {answer['links']} links between them"
-    if not answer["written"]:
-        return [Says(f"{answer['path']} is as it would be drawn: {shown}", FAINT)]
-    return [Says(f"{answer['path']}: {shown}", GOOD)]
+    """What was done, what is on it, and how to take it back."""
+    more = f", {answer['left_out']} weaker ones left out" if answer["left_out"] else ""
+    said: list[Block] = [
+        Says(f"{answer['path']}: {answer['done']}", GOOD),
+        Says(
+            f"{answer['memories']} memories{more}, {answer['rooms']} rooms, {answer['links']} links",
+            FAINT,
+        ),
+    ]
+    if answer["op"]:
+        said.append(Says(f"Take it back: vault-palace undo {answer['op']}", FAINT))
+    return said
