@@ -22,6 +22,7 @@ STATUS: dict[str, Any] = {
     "timezone": "",
     "layers": {"shallow": 1},
     "archived": 0,
+    "proposed": 0,
     "decaying_soon": [DECISION],
     "rising_soon": [],
     "index": {"state": "behind", "notes": 3, "reason": ""},

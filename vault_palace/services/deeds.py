@@ -35,7 +35,8 @@ def observer(house: House) -> Observe:
     For many notes as of now: policy and journals are asked once. A streak that a person set is theirs: no
     lifetime before now is taken off it. Of the time for which they pinned the note nothing is taken off
     either; a pin was set or taken out at the file's time. A body they changed is a use on the day they
-    changed it, the file's again, and `edited_on` is that day.
+    changed it, the file's again, and `edited_on` is that day. A second use on one day needs no line in the
+    note, and gets none: who writes after each save of a person writes in their way.
     """
     policy, now = house.policy(), house.now()
     earlier = house.earlier_policies()
@@ -61,8 +62,8 @@ def observer(house: House) -> Observe:
             day = policy.wall(edited).date()
             if day > memory.last_touched.date():
                 memory = rules.touch(memory, edited, policy)
-            if memory.edited_on is None or day > memory.edited_on:
-                memory = replace(memory, edited_on=day)
+                if memory.edited_on is None or day > memory.edited_on:
+                    memory = replace(memory, edited_on=day)
         return memory
 
     return observe

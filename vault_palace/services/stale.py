@@ -208,7 +208,7 @@ class Overwritten:
         # Lines that no person writes: who takes a rating back by hand leaves the forecast that came with it.
         seen = {
             (then.values.get(key) == before.values.get(key), then.values.get(key) == after.values.get(key))
-            for key in DERIVED & (before.values.keys() | after.values.keys())
+            for key in (DERIVED - {"edited_on"}) & (before.values.keys() | after.values.keys())
             if before.values.get(key) != after.values.get(key)
         }
         return any(old for old, _ in seen) and not any(new for _, new in seen)
